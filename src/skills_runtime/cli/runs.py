@@ -547,13 +547,12 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
 def _list_facts(page: Page) -> dict[str, str]:
     state = page.view.state
     took = format_duration(milliseconds_between(state.started_at, state.completed_at or state.updated_at))
-    cost = state.cost_usd + state.child_cost_usd
     usage = [
         plural(state.turns, "turn"),
         f"{format_count(state.input_tokens)} tokens in",
         f"{format_count(state.output_tokens)} out",
         *([f"{format_count(state.child_tokens)} by sub-agents"] if state.child_tokens else []),
-        *([format_cost(cost)] if cost else []),
+        *([format_cost(state.total_cost_usd)] if state.turns else []),
     ]
     facts = {
         "task": make_title(page.prompt),

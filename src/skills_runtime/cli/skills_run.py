@@ -171,7 +171,8 @@ def _show_report(report: "EvalReport") -> None:
         rate = part.pass_rate
         assertions = "unknown" if rate is None else f"{rate.mean:.0%} ± {rate.stddev:.0%}"
         time, tokens = _format_spread(part.time_seconds), _format_spread(part.tokens)
-        usage = f"time {time} s, tokens {tokens}, cost {format_cost(part.cost_usd)}"
+        cost = format_cost(part.cost_usd).removeprefix("cost ")
+        usage = f"time {time} s, tokens {tokens}, cost {cost}"
         print(
             f"{name.replace('_', ' ')}: {_format_rate(part.passed)} of trials pass\n  assertions {assertions}, {usage}"
         )
@@ -185,7 +186,7 @@ def _show_report(report: "EvalReport") -> None:
             print(f"  {both:>12}  {readable_line(text)}")
     if report.triggers is not None:
         _show_triggers(report.triggers)
-    if report.cost_usd:
+    if report.cost_usd is not None:
         print(f"\ncost of everything: {format_cost(report.cost_usd)}")
     for error in report.errors:
         print(f"does not count: {readable_line(error)}")

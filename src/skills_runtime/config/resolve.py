@@ -52,6 +52,7 @@ from skills_runtime.config.problems import (
     format_value,
     raise_problems,
 )
+from skills_runtime.config.providers import DEFAULT_PROVIDER, expand_model
 from skills_runtime.errors import ConfigError, ValidationFailed
 from skills_runtime.text import printable
 
@@ -333,9 +334,12 @@ def _validate_sources(
 ) -> list[ConfigSource]:
     validated: list[ConfigSource] = []
     all_problems = list(problems)
+    provider: str | None = DEFAULT_PROVIDER.id
     for source in layers:
         result, source_problems = validate_source(source, environment.process, root)
-        validated.append(result)
+        if not source_problems:
+            data, shorthands, provider = expand_model(result.data, provider)
+            validated.append(replace(result, data=data, shorthands=shorthands))
         all_problems += source_problems
     if all_problems:
         raise_problems(all_problems)

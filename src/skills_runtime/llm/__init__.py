@@ -1,7 +1,8 @@
 """Model backends behind one port (OpenAI-compatible, fake, replay), and the recorder that turns answers into events."""
 
-from skills_runtime.llm.event_recorder import Answer, EventRecorder, Price, cost_of, record_answer
+from skills_runtime.llm.event_recorder import Answer, EventRecorder, record_answer
 from skills_runtime.llm.fake import (
+    SCRIPTED,
     FakeChatBackend,
     FakeChatCall,
     RecordedAnswer,
@@ -10,10 +11,12 @@ from skills_runtime.llm.fake import (
     load_script,
 )
 from skills_runtime.llm.openai import OpenAIChatBackend, openai_backend
+from skills_runtime.llm.prices import ModelFacts, Price, cost_of, find_model_facts
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
 
 __all__ = [
+    "SCRIPTED",
     "Answer",
     "Backend",
     "ChatRequest",
@@ -21,6 +24,7 @@ __all__ = [
     "EventRecorder",
     "FakeChatBackend",
     "FakeChatCall",
+    "ModelFacts",
     "OpenAIChatBackend",
     "Price",
     "RecordedAnswer",
@@ -30,6 +34,7 @@ __all__ = [
     "ScriptedBackend",
     "ToolCall",
     "cost_of",
+    "find_model_facts",
     "load_script",
     "openai_backend",
     "record_answer",

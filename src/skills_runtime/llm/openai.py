@@ -5,8 +5,8 @@ The `openai` package is slow to import, so it is loaded with the first request.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -25,6 +25,7 @@ from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall, ToolCal
 
 if TYPE_CHECKING:
     from openai import APIError
+    from openai._types import RequestOptions
 
     from skills_runtime.llm.openai_client import EventStream, ServiceClient
 
@@ -220,17 +221,32 @@ class OpenAIChatBackend:
         if client is not None:
             await client.close()
 
+    async def list_models(self) -> list[str]:
+        """Return the names of the models that the provider lists, sorted; a provider may list none."""
+        with self._translated_errors():
+            options = self._request_options()
+            answer = await self._client().get("/models", cast_to=object, options=options)
+        body = _mapping(answer)
+        names = (_text(_mapping(entry).get("id")) for entry in _list(body.get("data")))
+        return sorted({name.removeprefix("models/") for name in names if name})
+
     async def _chunks(self, parameters: dict[str, Any]) -> AsyncGenerator[object]:
         """Yield the chunks as plain data; every failure is raised as a `ModelError`."""
-        import httpx2  # slow to import, like `openai`; runs with other backends never need them
-        import openai
-
-        try:
+        with self._translated_errors():
             async with await self._open(parameters) as stream:
                 async for chunk in stream:
                     yield chunk
                 if stream.unexpected_text:
                     raise missing_stream_error(stream.unexpected_text, secret=self._api_key)
+
+    @contextmanager
+    def _translated_errors(self) -> Generator[None]:
+        """Raise every failure of a request as a `ModelError`."""
+        import httpx2  # slow to import, like `openai`; runs with other backends never need them
+        import openai
+
+        try:
+            yield
         except openai.APITimeoutError as error:
             raise ModelError(
                 f"the model's provider sent nothing for {self._timeout_sec:g} s", retryable=True
@@ -278,11 +294,17 @@ class OpenAIChatBackend:
             "/chat/completions",
             cast_to=object,
             content=msgspec.json.encode(parameters),
-            # Never follow a redirect: the key and the conversation go only to the configured URL.
-            options={"follow_redirects": False, "security": {"bearer_auth": True}},
+            options=self._request_options(),
             stream=True,
             stream_cls=EventStream,
         )
+
+    def _request_options(self) -> "RequestOptions":
+        from openai import Omit
+
+        # Never follow a redirect: the key and the conversation go only to the configured URL.
+        options: RequestOptions = {"follow_redirects": False, "security": {"bearer_auth": True}}
+        return options if self._api_key else {**options, "headers": {"Authorization": Omit()}}
 
     def _connection_error(self, error: BaseException) -> ModelError:
         reason = shorten(str(error), secret=self._api_key) or type(error).__name__
@@ -335,15 +357,16 @@ def openai_backend(
     timeout_sec: float,
     retry: RetryPolicy,
     api_key_env: str = "OPENAI_API_KEY",
+    needs_key: bool = True,
 ) -> RetryingBackend:
     """Return a backend for an OpenAI-compatible provider with retries; errors name `api_key_env`."""
     api_key = api_key.strip()
-    if not api_key:
+    if not api_key and needs_key:
         raise ConfigError(
             f"the environment variable `{api_key_env}` is not set",
-            hint="set it, or work offline with `llm.backend: fake`",
+            hint="`skills-runtime init` stores a key, or set the variable",
         )
-    if not _KEY.fullmatch(api_key):
+    if api_key and not _KEY.fullmatch(api_key):
         raise ConfigError(
             f"the environment variable `{api_key_env}` does not contain a valid key",
             hint="a key contains printable ASCII characters and no spaces",

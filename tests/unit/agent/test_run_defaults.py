@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from skills_runtime.agent.options import RunRequest
-from skills_runtime.agent.run_defaults import BACKENDS, backend_for, config_summary
+from skills_runtime.agent.run_defaults import BACKENDS, ModelChoice, backend_for, config_summary
 from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.config import resolve
 from skills_runtime.config.models import LlmSettings
@@ -74,14 +74,14 @@ def test_a_system_prompt_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 def test_the_summary_names_the_key_and_never_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    summary = config_summary(resolve(tmp_path))
+    summary = config_summary(resolve(tmp_path), ModelChoice("m", "m"))
     assert "sk-very-secret" not in str(summary)
     assert "OPENAI_API_KEY" in str(summary)
 
 
 def test_the_summary_names_sandbox_and_approver(tmp_path: Path) -> None:
     settings = {"sandbox": {"profile": "prod"}, "safety": {"mode": "ask"}}
-    summary = config_summary(resolve(tmp_path, session_settings=settings))
+    summary = config_summary(resolve(tmp_path, session_settings=settings), ModelChoice("m", "m"))
     assert summary["sandbox"] == {"profile": "prod", "policy_mode": "ask"}
 
 

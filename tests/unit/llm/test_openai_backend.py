@@ -29,7 +29,7 @@ async def test_a_service_is_asked_with_the_key_and_asked_again() -> None:
 def test_no_key_is_refused_by_the_name_of_its_variable(key: str) -> None:
     with pytest.raises(ConfigError, match="`MY_KEY` is not set") as caught:
         _backend(key, api_key_env="MY_KEY")
-    assert "fake" in caught.value.hint
+    assert "skills-runtime init" in caught.value.hint
 
 
 @pytest.mark.parametrize("key", ["two words", "schlüssel", "a\nb", "tab\there", "sk-\x00"])
