@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +12,7 @@ from skills_runtime.agent.configured_files import read_workspace_file
 from skills_runtime.agent.loop.budget import Budget
 from skills_runtime.agent.loop.model_call import arguments_of
 from skills_runtime.agent.loop.ports import ContextRules
-from skills_runtime.errors import ConfigError
+from skills_runtime.errors import ConfigError, SkillsRuntimeError
 from skills_runtime.events import ContextCompacted, Event, LlmRequestStarted
 from skills_runtime.llm import (
     SCRIPTED,
@@ -88,7 +89,7 @@ def build_defaults(resolved: "Resolved", backend: Backend) -> RunDefaults:
     )
 
 
-def model_names(resolved: "Resolved", backend: Backend) -> ModelChoice:
+def model_names(resolved: "Resolved", backend: Backend | None) -> ModelChoice:
     """Return the names of the models that answer; a scripted or recorded one has its own name.
 
     A name that the embedding program gave counts for a scripted backend that it also gave.
@@ -106,6 +107,17 @@ def model_names(resolved: "Resolved", backend: Backend) -> ModelChoice:
     )
 
 
+def describe_models(resolved: "Resolved") -> str:
+    """Return the names of the models that will answer; a broken script or recording is reported by the run."""
+    backend: Backend | None = None
+    if resolved.settings.llm.backend != "openai":
+        with suppress(SkillsRuntimeError, OSError):
+            backend = backend_for(resolved)
+        if backend is None:
+            return SCRIPTED
+    return str(model_names(resolved, backend))
+
+
 def _find_facts(resolved: "Resolved", backend: Backend) -> dict[str, ModelFacts]:
     """Return what is known of the configured models; nothing is known of a backend that the program gave itself."""
     if resolved.settings.llm.backend != "openai" or not isinstance(backend, RetryingBackend):
@@ -120,8 +132,8 @@ def _find_facts(resolved: "Resolved", backend: Backend) -> dict[str, ModelFacts]
 def prices_of(resolved: "Resolved", backend: Backend) -> dict[str, Price]:
     """Return the prices of the models; raise `ConfigError` for a cost limit without prices."""
     settings = resolved.settings
-    known = {name: facts.price for name, facts in _find_facts(resolved, backend).items()}
-    prices = {name: price for name, price in known.items() if price is not None}
+    listed = {name: facts.price for name, facts in _find_facts(resolved, backend).items()}
+    prices = {name: price for name, price in listed.items() if price is not None}
     for price in settings.llm.prices:
         prices[price.model] = Price(input=price.input, output=price.output, cached_input=price.cached_input)
     unknown = set(model_names(resolved, backend)) - prices.keys()
@@ -185,9 +197,11 @@ def _openai_backend(resolved: "Resolved") -> Backend:
     if resolved.unconfirmed_model is not None:
         is_own = resolved.environment.trust(llm.api_key_env) == "user"
         request = f"your `{llm.api_key_env}` to be sent to" if is_own else "every conversation to be sent to"
+        words = ["skills-runtime", "config", "confirm", llm.base_url, llm.api_key_env]
+        if resolved.workspace_root != Path.cwd():
+            words += ["--workspace-root", str(resolved.workspace_root)]
         raise ConfigError(
-            f"this project wants {request} `{llm.base_url}`",
-            hint=f"if that is right: `skills-runtime config confirm {shlex.quote(llm.base_url)} {llm.api_key_env}`",
+            f"this project wants {request} `{llm.base_url}`", hint=f"if you trust it: `{shlex.join(words)}`"
         )
     return backend
 

@@ -14,7 +14,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from skills_runtime.cli.options import Approving, ConfigOptions, ViewOptions, display_path, model_name, open_service
+from skills_runtime.agent import describe_models
+from skills_runtime.cli.options import Approving, ConfigOptions, ViewOptions, display_path, open_service
 from skills_runtime.cli.output import (
     StatusStyle,
     available_width,
@@ -653,7 +654,7 @@ class EventFeed:
         prompt = RecordedRun(paths).prompt
         heading = Heading(
             title=make_title(prompt),
-            model=model_name(resolved),
+            model=describe_models(resolved),
             sandbox=resolved.settings.sandbox.workspace,
             history=plural(history, "earlier run") if history else "",
         )

@@ -17,6 +17,7 @@ from skills_runtime.cli.program import Program, create_app, run_guarded
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
 COMMAND_GROUPS = (
+    ("init", "app", ("init",)),
     ("run", "app", ("demo", "run")),
     ("serve", "app", ("serve", "studio")),
     ("runs", "shortcuts", ("ls", "verify", "transcript")),

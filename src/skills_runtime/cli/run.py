@@ -4,6 +4,7 @@ import sys
 import termios
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
 
 import typer
 from rich.text import Text
@@ -14,6 +15,7 @@ from skills_runtime.cli.options import (
     ConfigFiles,
     ConfigOptions,
     EventsAsJson,
+    ModelName,
     NoColor,
     Quiet,
     ViewOptions,
@@ -98,6 +100,7 @@ def run(
         list[str],
         repeatable("--image", metavar="FILE", help="An image to attach to the task; repeatable."),
     ],
+    model: ModelName = None,
     sandbox: Annotated[
         str | None, typer.Option("--sandbox", metavar="DIR", help="The new run directory; tools work inside it.")
     ] = None,
@@ -142,7 +145,8 @@ def run(
     from skills_runtime.cli.terminal import is_interactive, resolve_interaction
     from skills_runtime.engine import RunRequest, rule_file_of
 
-    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options = ConfigOptions(workspace_root, config, assignments, model)
+    view = ViewOptions(as_json, quiet, no_color)
     is_chat = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)
     if is_chat and (run_id or task_id or sandbox or image):
         raise UsageError("`--run-id`, `--task-id`, `--sandbox` and `--image` need a task")
@@ -172,7 +176,7 @@ def run(
 
 
 def _confirm_model(resolved: "Resolved") -> None:
-    """Ask once to confirm the model address of a project; without a terminal, the run is refused later."""
+    """Ask once per project and host whether to trust the model of a project; without a terminal, the run is refused."""
     from skills_runtime.cli.terminal import is_interactive, read_line_sync
     from skills_runtime.config import ModelConfirmations, state_home
 
@@ -180,12 +184,13 @@ def _confirm_model(resolved: "Resolved") -> None:
     if address is None or not is_interactive():
         return
     sys.stderr.write(
-        f"This project is configured to send conversations and `{address.api_key_env}` to\n"
-        f"  {readable_line(address.base_url)}\n"
+        f"This project wants to send your conversations and the key in `{address.api_key_env}` to"
+        f" {readable_line(address.base_url)}.\n"
     )
     stdin_fd = sys.stdin.fileno()
     termios.tcflush(stdin_fd, termios.TCIFLUSH)  # input typed before the question is not an answer
-    sys.stderr.write("Allow this? [y/N] ")
+    host = readable_line(urlsplit(address.base_url).netloc)
+    sys.stderr.write(f"Trust this project to send {address.api_key_env} to {host}? [y/N] ")
     sys.stderr.flush()
     if (read_line_sync(stdin_fd) or "").strip().lower() in ("y", "yes"):
         ModelConfirmations(state_home(resolved.environment.process)).add(address)

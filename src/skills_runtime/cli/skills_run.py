@@ -15,7 +15,6 @@ from skills_runtime.cli.options import (
     WorkspaceRoot,
     check_text,
     display_path,
-    model_name,
     parse_optional_path,
     parse_path,
     repeatable,
@@ -92,7 +91,7 @@ def skills_eval(
     # The engine is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.agent import backend_for
+    from skills_runtime.agent import backend_for, describe_models
     from skills_runtime.engine import AgentTrials
     from skills_runtime.skills.evals import (
         EvalPlan,
@@ -110,7 +109,7 @@ def skills_eval(
         among=[parse_path(directory_path, option="--among") for directory_path in among],
     )
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
-    backend, model = backend_for(resolved), model_name(resolved)
+    backend, model = backend_for(resolved), describe_models(resolved)
     directory = open_eval_directory(suite, parse_optional_path(out, option="--out"), Path.cwd(), model)
     skills = TrialSkills(directory.skill, resolved.environment.process, directory.distractors)
     plan = EvalPlan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)

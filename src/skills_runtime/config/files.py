@@ -342,7 +342,10 @@ def _lock_home(home: Path) -> Generator[None]:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             stack.enter_context(lock_directory(home))
         except OSError as error:
-            raise StorageFailed(f"`{printable(str(home))}` cannot be used: {error.strerror}") from error
+            raise StorageFailed(
+                f"`{printable(str(home))}` cannot be used: {error.strerror}",
+                hint="make it writable, or set `XDG_CONFIG_HOME` to a directory that is",
+            ) from error
         yield
 
 

@@ -1,15 +1,25 @@
 """All settings as one tree of frozen models; the defaults have the lowest precedence."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    model_validator,
+)
 
 from skills_runtime.config.providers import DEFAULT_PROVIDER, PROVIDERS
 from skills_runtime.config.secrets import SECRET_HINT, is_variable_name, url_has_credentials
+from skills_runtime.errors import ValidationFailed
 
 
 class Section(BaseModel):
@@ -667,6 +677,16 @@ class LlmSettings(Section):
     )
     fake: FakeBackend = Field(default_factory=FakeBackend, description="The scripted backend.")
     replay: ReplayBackend = Field(default_factory=ReplayBackend, description="The backend that repeats a run.")
+
+
+def check_llm_values(values: Mapping[str, str | None]) -> None:
+    """Refuse invalid values of `llm`; those that are `None` are not checked."""
+    try:
+        LlmSettings.model_validate({field: value for field, value in values.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        problem = first["msg"].removeprefix("Value error, ")
+        raise ValidationFailed(f"`{'.'.join(map(str, first['loc']))}` {problem}") from None
 
 
 class ModelNames(Section):

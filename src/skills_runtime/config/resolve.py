@@ -275,7 +275,8 @@ class Resolved:
         """Return the model address that the project chose and the user has not confirmed, if there is one."""
         if not {"llm.base_url", "llm.api_key_env"} & self.by_project:
             return None
-        address = ModelAddress(self.settings.llm.base_url, self.settings.llm.api_key_env)
+        llm = self.settings.llm
+        address = ModelAddress(llm.base_url, llm.api_key_env, str(self.workspace_root))
         return None if address in ModelConfirmations(state_home(self.environment.process)) else address
 
     @property

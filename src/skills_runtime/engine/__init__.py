@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from skills_runtime.engine.dispatcher import Dispatcher, InlineDispatcher, OpenedRun, RunHost
     from skills_runtime.engine.executions import LOG_FILES, ExecutionOptions, Executions
     from skills_runtime.engine.log_tail import BATCH_BYTES, Frame, LogTail
+    from skills_runtime.engine.model_setup import (
+        ModelProbe,
+        ModelSetup,
+        find_overridden,
+        list_models,
+        prepare_setup,
+        probe_model,
+        provider_of,
+        save_model,
+    )
     from skills_runtime.engine.policy_check import describe_decision, explain_call, explain_command
     from skills_runtime.engine.recorded_run import RecordedRun, record_document
     from skills_runtime.engine.recovery import explain_orphaned
@@ -53,6 +63,9 @@ __getattr__ = lazy_names(
         "dispatcher": "Dispatcher InlineDispatcher OpenedRun RunHost",
         "executions": "ExecutionOptions Executions LOG_FILES",
         "log_tail": "BATCH_BYTES Frame LogTail",
+        "model_setup": (
+            "ModelProbe ModelSetup find_overridden list_models prepare_setup probe_model provider_of save_model"
+        ),
         "policy_check": "explain_call explain_command describe_decision",
         "recorded_run": "RecordedRun record_document",
         "recovery": "explain_orphaned",
@@ -87,6 +100,8 @@ __all__ = [
     "Interaction",
     "LogTail",
     "Model",
+    "ModelProbe",
+    "ModelSetup",
     "OpenApproval",
     "OpenedRun",
     "PreparedSkills",
@@ -119,16 +134,22 @@ __all__ = [
     "explain_command",
     "explain_orphaned",
     "find_model_problem",
+    "find_overridden",
     "import_run",
     "is_scripted",
     "list_allowed_choices",
+    "list_models",
     "measure_storage",
     "open_run_service",
+    "prepare_setup",
+    "probe_model",
+    "provider_of",
     "read_demo",
     "read_row",
     "record_document",
     "refresh",
     "resolve_choice",
     "rule_file_of",
+    "save_model",
     "workspace_roots",
 ]

@@ -10,7 +10,7 @@ from skills_runtime.llm.fake import (
     ScriptedBackend,
     load_script,
 )
-from skills_runtime.llm.openai import OpenAIChatBackend, openai_backend
+from skills_runtime.llm.openai import OpenAIChatBackend, check_key, openai_backend
 from skills_runtime.llm.prices import ModelFacts, Price, cost_of, find_model_facts
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
@@ -33,6 +33,7 @@ __all__ = [
     "RetryingBackend",
     "ScriptedBackend",
     "ToolCall",
+    "check_key",
     "cost_of",
     "find_model_facts",
     "load_script",

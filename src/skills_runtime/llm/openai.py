@@ -360,15 +360,21 @@ def openai_backend(
     needs_key: bool = True,
 ) -> RetryingBackend:
     """Return a backend for an OpenAI-compatible provider with retries; errors name `api_key_env`."""
+    api_key = check_key(api_key, api_key_env, needs_key=needs_key)
+    return RetryingBackend(OpenAIChatBackend(base_url=base_url, api_key=api_key, timeout_sec=timeout_sec), retry)
+
+
+def check_key(api_key: str, api_key_env: str, *, needs_key: bool = True) -> str:
+    """Return the key without blanks around it; raise `ConfigError` if it is missing or cannot be sent."""
     api_key = api_key.strip()
     if not api_key and needs_key:
         raise ConfigError(
             f"the environment variable `{api_key_env}` is not set",
-            hint="`skills-runtime init` stores a key, or set the variable",
+            hint="set it, or store the key: `skills-runtime init --key-stdin`",
         )
     if api_key and not _KEY.fullmatch(api_key):
         raise ConfigError(
             f"the environment variable `{api_key_env}` does not contain a valid key",
             hint="a key contains printable ASCII characters and no spaces",
         )
-    return RetryingBackend(OpenAIChatBackend(base_url=base_url, api_key=api_key, timeout_sec=timeout_sec), retry)
+    return api_key

@@ -59,13 +59,13 @@ def find_model_facts(model: str, *, base_url: str, provider: str | None = None) 
     """
     from genai_prices.data_snapshot import get_snapshot  # loads 1.5 MB of data
 
-    known: dict[str, Any] = (
+    service: dict[str, Any] = (
         {"provider_id": _GATEWAY, "provider_api_url": None}
         if provider == _GATEWAY
         else {"provider_id": None, "provider_api_url": base_url}
     )
     try:
-        _, info = get_snapshot().find_provider_model(model, None, **known)
+        _, info = get_snapshot().find_provider_model(model, None, **service)
     except LookupError:
         return UNKNOWN
     return ModelFacts(price=_price_of(info), window_tokens=info.context_window)

@@ -158,8 +158,8 @@ class RunState(msgspec.Struct, kw_only=True):
         """Return the cost of the run and its sub-agents; `None` if the cost of a part is unknown."""
         own = [self.cost_usd] if self.input_tokens + self.output_tokens else []
         costs = [*own, *(child.cost_usd for child in self.children.values() if child.tokens)]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if known and len(known) == len(costs) else None
+        paid = [cost for cost in costs if cost is not None]
+        return sum(paid) if paid and len(paid) == len(costs) else None
 
     @property
     def child_tool_calls(self) -> int:

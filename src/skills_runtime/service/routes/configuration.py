@@ -5,15 +5,15 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from pydantic import Field, ValidationError
+from pydantic import Field
 from starlette.responses import Response
 
 from skills_runtime.config import (
     KEY_VARIABLE,
     MODEL_FILE,
-    LlmSettings,
     Resolved,
     build_model_settings,
+    check_llm_values,
     choose_model,
     config_home,
     delete_key,
@@ -186,13 +186,7 @@ def _check_model(body: ChosenModel, name: str | None) -> None:
     """Refuse invalid values before anything is written."""
     if body.remove_key and body.api_key is not None:
         raise ValidationFailed("`api_key` and `remove_key` exclude each other")
-    values = {"base_url": body.base_url, "api_key_env": name}
-    try:
-        LlmSettings.model_validate({field: value for field, value in values.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        location = ".".join(map(str, first["loc"]))
-        raise ValidationFailed(f"`{location}` is invalid: {first['msg']}") from None
+    check_llm_values({"base_url": body.base_url, "api_key_env": name})
     if body.model is not None and (not body.model.strip() or not body.model.isprintable()):
         raise ValidationFailed("this is not a valid model name")
 

@@ -308,8 +308,8 @@ def _summarize(trials: Sequence[Trial]) -> Summary:
 
 def _add_costs(costs: Sequence[float | None]) -> float | None:
     """Return the sum; it is unknown if one cost is."""
-    known = [cost for cost in costs if cost is not None]
-    return round(sum(known), 6) if len(known) == len(costs) else None
+    paid = [cost for cost in costs if cost is not None]
+    return round(sum(paid), 6) if len(paid) == len(costs) else None
 
 
 def _subtract_means(first: Spread | None, second: Spread | None) -> float | None:
