@@ -185,7 +185,7 @@ def _request(model: str, *, with_tool: bool) -> ChatRequest:
 
 async def _explain(setup: ModelSetup, error: ModelError, timeout_sec: float) -> ModelError:
     """Return the error of a test call with the model, the address and what to correct."""
-    hint = "check the address, or save it without a test: `--no-test`"
+    hint = "check the address and the key, or save it without a test: `--no-test`"
     if error.kind == "auth_error" and not setup.key.value:
         hint = f"set `{setup.key.variable}`, or store a key: `--key-stdin`"
     elif error.kind == "auth_error":
