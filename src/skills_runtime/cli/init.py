@@ -13,6 +13,7 @@ import typer
 from skills_runtime.cli.options import WorkspaceRoot, check_text, display_path, parse_path
 from skills_runtime.cli.output import format_duration
 from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
+from skills_runtime.errors import ModelError
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -239,7 +240,11 @@ def _probe(setup: "ModelSetup") -> "tuple[ModelSetup, ModelProbe]":
     from skills_runtime.engine import probe_model
 
     sys.stderr.write(f"Calling {readable_line(setup.model)} at {readable_line(setup.base_url)} …\n")
-    probe = asyncio.run(probe_model(setup))
+    try:
+        probe = asyncio.run(probe_model(setup))
+    except ModelError as error:
+        hint = f"{error.hint}, or save it without a test: `--no-test`"
+        raise ModelError(f"nothing was saved: {error.message}", kind=error.kind, hint=hint) from error
     return msgspec.structs.replace(setup, base_url=probe.base_url), probe
 
 

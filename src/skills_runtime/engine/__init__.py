@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skills_runtime.engine.model_setup import (
         ModelProbe,
         ModelSetup,
+        configured_setup,
         find_overridden,
         list_models,
         prepare_setup,
@@ -64,7 +65,8 @@ __getattr__ = lazy_names(
         "executions": "ExecutionOptions Executions LOG_FILES",
         "log_tail": "BATCH_BYTES Frame LogTail",
         "model_setup": (
-            "ModelProbe ModelSetup find_overridden list_models prepare_setup probe_model provider_of save_model"
+            "ModelProbe ModelSetup configured_setup find_overridden list_models prepare_setup probe_model provider_of "
+            "save_model"
         ),
         "policy_check": "explain_call explain_command describe_decision",
         "recorded_run": "RecordedRun record_document",
@@ -129,6 +131,7 @@ __all__ = [
     "build_source_settings",
     "check_demo_sandbox",
     "close_backend",
+    "configured_setup",
     "describe_decision",
     "explain_call",
     "explain_command",

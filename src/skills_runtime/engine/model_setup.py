@@ -39,7 +39,6 @@ _TEST_TOOL: dict[str, Any] = {
     "parameters": {"type": "object", "properties": {}},
 }
 _TEST_PROMPT = "Call the tool `report_ready`. If you have no tools, answer with the word ready."
-_NOT_SAVED = "nothing was saved"
 
 
 class ModelKey(NamedTuple):
@@ -122,6 +121,19 @@ async def _backend(setup: ModelSetup, base_url: str, timeout_sec: float) -> Asyn
         await backend.aclose()
 
 
+def configured_setup(resolved: Resolved) -> ModelSetup:
+    """Return the configured model."""
+    llm = resolved.settings.llm
+    origin = resolved.environment.origin(llm.api_key_env)
+    key = ModelKey(
+        llm.api_key_env,
+        (resolved.environment.get(llm.api_key_env) or "").strip(),
+        "none" if origin is None else "stored" if origin == "stored" else "environment",
+    )
+    provider = provider_of(resolved) or PROVIDERS["other"]
+    return ModelSetup(provider=provider, base_url=llm.base_url, key=key, model=resolved.settings.models.planner)
+
+
 async def list_models(setup: ModelSetup, *, timeout_sec: float = TEST_SECONDS) -> list[str]:
     """Return the models that the service lists; none if it lists none or does not answer."""
     for base_url in _candidates(setup.base_url):
@@ -185,7 +197,7 @@ def _request(model: str, *, with_tool: bool) -> ChatRequest:
 
 async def _explain(setup: ModelSetup, error: ModelError, timeout_sec: float) -> ModelError:
     """Return the error of a test call with the model, the address and what to correct."""
-    hint = "check the address and the key, or save it without a test: `--no-test`"
+    hint = "check the address and the key"
     if error.kind == "auth_error" and not setup.key.value:
         hint = f"set `{setup.key.variable}`, or store a key: `--key-stdin`"
     elif error.kind == "auth_error":
@@ -196,7 +208,7 @@ async def _explain(setup: ModelSetup, error: ModelError, timeout_sec: float) -> 
         if models and setup.model not in models:
             hint = f"choose a model that the service lists: {', '.join(models[:8])}{', …' if len(models) > 8 else ''}"
     return ModelError(
-        f"`{setup.model}` at `{setup.base_url}` does not work, and {_NOT_SAVED}: {error.message}",
+        f"`{setup.model}` at `{setup.base_url}` does not work: {error.message}",
         kind=error.kind,
         hint=hint,
     )
