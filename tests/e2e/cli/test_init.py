@@ -68,7 +68,11 @@ def test_a_stored_key_and_a_model_are_used_by_the_next_run(workspace: Path, serv
     assert (workspace / ".agents/skills/daily-note/SKILL.md").is_file()
     ran = call("skills-runtime", "run", "hello", cwd=workspace, env=environment(NO_PROXY="127.0.0.1"))
     assert (ran.code, ran.out) == (0, "the answer of m-one\n"), ran.err
-    assert "cost unknown" in ran.err
+    (run,) = (workspace / ".skills_runtime_sdk" / "runs").iterdir()
+    assert "model      m-one · " in (shown := call("skills-runtime", "runs", "show", run.name, cwd=workspace).out), (
+        shown
+    )
+    assert "cost unknown" in shown
     assert set(server.authorizations) == {f"Bearer {KEY}"}
 
 
@@ -111,6 +115,22 @@ def test_a_stored_key_is_used_again_for_another_model(workspace: Path, server: M
     again = init(workspace, *other(server, "--model", "m-two"))
     assert (again.code, "key     MODEL_API_KEY: stored\n" in again.out) == (0, True), again.err
     assert resolve(workspace).settings.models.executor == "m-two"
+
+
+def test_a_run_names_the_model_that_answered_and_its_price(workspace: Path) -> None:
+    with model_server.start(answer) as server:
+        settings = ("--set", f"llm.base_url={server.base_url}", "--set", "safety.mode=allow")
+        arguments = ("run", "hello", "--model", "litellm:gpt-6.1-sol", "--max-cost", "1", *settings)
+        ran = call("skills-runtime", *arguments, cwd=workspace, env=environment(NO_PROXY="127.0.0.1"))
+    assert (ran.code, ran.out) == (0, "the answer of gpt-6.1-sol\n"), ran.err
+    assert "hello · gpt-6.1-sol · sandbox shared" in ran.err
+    assert "1.0k tokens · $0.0021" in ran.err
+
+
+def test_a_cost_limit_says_that_a_price_is_unknown(workspace: Path) -> None:
+    refused = call("skills-runtime", "run", "hello", "--model", "vllm:own", "--max-cost", "1", cwd=workspace)
+    assert refused.code == 20
+    assert "`run.max_cost_usd` cannot be checked: the price of `own` is unknown" in refused.err
 
 
 # What does not work

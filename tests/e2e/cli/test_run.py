@@ -81,7 +81,7 @@ def test_the_ids_are_the_same_in_run_json_events_and_both_manifests(finished: tu
 def test_people_see_one_line_for_each_step_and_where_the_result_is(finished: tuple[Path, Answer]) -> None:
     _, answer = finished
     lines = answer.err.splitlines()
-    assert lines[0] == "run demo-001  Write a report 写一份报告 · fake model · sandbox isolated"
+    assert lines[0] == "run demo-001  Write a report 写一份报告 · scripted · sandbox isolated"
     assert re.fullmatch(r"  1  file_write workspace/notes.md +\d+ ms", lines[1])
     assert re.fullmatch(r"  2  file_write deliverables/report.md +\d+ ms", lines[2])
     assert re.fullmatch(r" done  1 deliverable +2 steps · .+ · 360 tokens", lines[3])
@@ -156,7 +156,7 @@ def test_the_configuration_snapshot_says_what_kgent_presets_and_what_was_set(wor
 def test_a_sandbox_of_ones_own_is_isolated_whatever_the_program_is_called(workspace: Path) -> None:
     write_config(workspace, *SCRIPT)
     answer = invoke("run", "x", "--config", "kgent.yaml", "--sandbox", "r", name="skills-runtime")
-    assert answer.err.startswith("run r  x · fake model · sandbox isolated\n")
+    assert answer.err.startswith("run r  x · scripted · sandbox isolated\n")
     answer = invoke("run", "x", "--config", "kgent.yaml", name="skills-runtime")
     assert answer.err.partition("\n")[0].endswith("· sandbox shared")
 

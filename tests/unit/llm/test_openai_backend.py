@@ -1,5 +1,7 @@
 """An OpenAI-compatible service from plain values: its key, and asking again."""
 
+from typing import Any
+
 import pytest
 
 from skills_runtime.errors import ConfigError
@@ -11,7 +13,7 @@ from tests.support.model_server import refuses, says
 REQUEST = ChatRequest(model="m", messages=[{"role": "user", "content": "go"}])
 
 
-def _backend(key: str, base_url: str = "http://127.0.0.1:9/v1", **more: str) -> RetryingBackend:
+def _backend(key: str, base_url: str = "http://127.0.0.1:9/v1", **more: Any) -> RetryingBackend:
     retry = RetryPolicy(max_retries=1, base_delay_sec=0)
     return openai_backend(base_url=base_url, api_key=key, timeout_sec=10, retry=retry, **more)
 
