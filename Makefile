@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed or activated first.
 .DEFAULT_GOAL := help
-.PHONY: help demo studio install uninstall wheel test check bench format docs lock clean setup built lint types layers web tests test-thorough
+.PHONY: help demo studio install uninstall wheel test check bench format docs lock clean setup built litellm lint types layers web tests test-thorough
 
 BIN := .venv/bin
 # Tests start hundreds of programs: let them share compiled bytecode.
@@ -95,7 +95,11 @@ web: built
 	$(call heading,the web app: tests)
 	@cd studio && npm run --silent test
 
-tests: setup built
+# A real third-party model server for one test.
+litellm: setup
+	@scripts/litellm
+
+tests: setup built litellm
 	$(call heading,all tests)
 	@$(PYTEST) || { [ $$? -eq 1 ] || exit 1; \
 		printf '\n== rerun failed tests alone: the machine may have been busy\n'; \

@@ -12,7 +12,14 @@ from skills_runtime.lazy import lazy_names
 if TYPE_CHECKING:
     from skills_runtime.agent.options import AgentOptions
     from skills_runtime.agent.result import result_status
-    from skills_runtime.agent.run_defaults import backend_for, budget_of, prices_of, read_recording, replay_backend
+    from skills_runtime.agent.run_defaults import (
+        backend_for,
+        budget_of,
+        describe_models,
+        prices_of,
+        read_recording,
+        replay_backend,
+    )
     from skills_runtime.agent.run_inputs import run_spec
     from skills_runtime.agent.run_ports import LazySandbox, contains_commands, log_ports, previewable_tools
     from skills_runtime.agent.subagents.children import finish_tree
@@ -22,7 +29,7 @@ __getattr__ = lazy_names(
     {
         "options": "AgentOptions",
         "result": "result_status",
-        "run_defaults": "backend_for budget_of prices_of read_recording replay_backend",
+        "run_defaults": "backend_for budget_of describe_models prices_of read_recording replay_backend",
         "run_inputs": "run_spec",
         "run_ports": "LazySandbox contains_commands log_ports previewable_tools",
         "subagents.children": "finish_tree",
@@ -42,6 +49,7 @@ __all__ = [
     "backend_for",
     "budget_of",
     "contains_commands",
+    "describe_models",
     "finish_tree",
     "log_ports",
     "previewable_tools",

@@ -102,11 +102,11 @@ class Agent:
                 "`wal_backend` is not supported: the log of a run is always in its run directory",
                 hint="set `workspace_root` to where runs should be stored, and copy events with `event_hooks`",
             )
-        names = {"planner": planner_model or model, "executor": executor_model or model}
+        names = {"planner": planner_model, "executor": executor_model}
         resolved = resolve(
             Path(workspace_root) if workspace_root is not None else Path.cwd(),
             config_paths=[Path(path) for path in config_paths],
-            session_settings=_merge_settings(session_settings or {}, models=names, profile_id=profile_id),
+            session_settings=_merge_settings(session_settings or {}, model=model, models=names, profile_id=profile_id),
             environ={**process_environ(), **env_vars} if env_vars else None,
         )
         disabled = resolve_disabled_paths(skills_disabled_paths, resolved.workspace_root)
@@ -363,7 +363,7 @@ class Agent:
 
     def _run_defaults(self) -> RunDefaults:
         if self._defaults is None:
-            self._defaults = build_defaults(self._resolved)
+            self._defaults = build_defaults(self._resolved, self._model())
         return self._defaults
 
     def _model(self) -> Backend:
@@ -390,13 +390,15 @@ def _request(task: str, run_id: str | None, history: Sequence[Mapping[str, str]]
 
 
 def _merge_settings(
-    settings: Mapping[str, Any], *, models: Mapping[str, str | None], profile_id: str | None
+    settings: Mapping[str, Any], *, model: str | None, models: Mapping[str, str | None], profile_id: str | None
 ) -> dict[str, Any]:
     """Return the session settings with the explicitly named ones merged on top."""
-    from skills_runtime.config import deep_merge
+    from skills_runtime.config import build_model_choice, deep_merge
 
-    chosen_models = {name: model for name, model in models.items() if model is not None}
-    overrides: dict[str, Any] = {"models": chosen_models} if chosen_models else {}
+    chosen_models = {purpose: name for purpose, name in models.items() if name is not None}
+    overrides = deep_merge(
+        build_model_choice(model) if model is not None else {}, {"models": chosen_models} if chosen_models else {}
+    )
     if profile_id is not None:
         overrides["profile_id"] = profile_id
     return deep_merge(settings, overrides)

@@ -12,8 +12,9 @@ except ImportError:  # Python may be built without it
 from rich.console import Console
 from rich.text import Text
 
+from skills_runtime.agent import describe_models
 from skills_runtime.cli.live import continue_turn, create_run
-from skills_runtime.cli.options import ConfigOptions, ViewOptions, model_name, open_service
+from skills_runtime.cli.options import ConfigOptions, ViewOptions, open_service
 from skills_runtime.cli.output import labeled_table, local_time, plural, short_id, stderr_console
 from skills_runtime.cli.program import Program, exit_code_for_signal, report_error
 from skills_runtime.cli.run_text import CommandFor
@@ -97,7 +98,7 @@ class Chat:
     def _show_heading(self, console: Console) -> None:
         with open_service(self.config) as service:
             turns = len(service.list_runs(RunFilter(session_id=self.session_id), limit=_MAX_COUNTED_TURNS))
-        facts = [f"chat {self.session_id}", model_name(self.resolved)]
+        facts = [f"chat {self.session_id}", describe_models(self.resolved)]
         if turns:
             facts.append(plural(turns, "turn") + ("+" if turns == _MAX_COUNTED_TURNS else ""))
         console.print(Text(" · ".join([*facts, "/help lists commands"]), style="dim"))

@@ -18,6 +18,7 @@ from skills_runtime.cli.options import (
     NoColor,
     WorkspaceRoot,
     check_text,
+    parse_path,
     parse_value,
     resolve_settings,
 )
@@ -154,12 +155,23 @@ def config_confirm(
         str, typer.Argument(metavar="URL", help="The base URL of the model in the project's settings.")
     ],
     api_key_env: Annotated[str, typer.Argument(metavar="VARIABLE", help="The variable that holds the API key.")],
+    workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """Allow projects to send conversations and this key to a model."""
-    from skills_runtime.config import ModelAddress, ModelConfirmations, state_home
+    """Trust this project to send conversations and this key to a host."""
+    from skills_runtime.config import (
+        ModelAddress,
+        ModelConfirmations,
+        check_llm_values,
+        current_directory,
+        resolve_workspace,
+        state_home,
+    )
 
-    is_new = ModelConfirmations(state_home()).add(ModelAddress(base_url, api_key_env))
-    print(f"{readable_line(base_url)} is {'now' if is_new else 'already'} confirmed")
+    check_llm_values({"base_url": base_url, "api_key_env": api_key_env})
+    project = resolve_workspace(parse_path(workspace_root, option="--workspace-root"), current_directory())
+    is_new = ModelConfirmations(state_home()).add(ModelAddress(base_url, api_key_env, str(project)))
+    outcome = "is now trusted" if is_new else "was trusted already"
+    print(f"{readable_line(str(project))} {outcome} to send {api_key_env} to {readable_line(base_url)}")
     return 0
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from skills_runtime.cli.options import Approving, ConfigOptions, ViewOptions, model_name, open_service
+from skills_runtime.agent import describe_models
+from skills_runtime.cli.options import Approving, ConfigOptions, ViewOptions, open_service
 from skills_runtime.cli.output import plural, write_answer
 from skills_runtime.cli.program import Interruption, Program, interrupts
 from skills_runtime.cli.run_text import CommandFor, list_waits
@@ -212,7 +213,7 @@ class EventFeed:
         prompt = RecordedRun(paths).prompt
         heading = Heading(
             title=make_title(prompt),
-            model=model_name(resolved),
+            model=describe_models(resolved),
             workspace=resolved.settings.sandbox.workspace,
             history=plural(history, "earlier run") if history else "",
         )

@@ -21,6 +21,7 @@ from skills_runtime.cli.program import Program, create_app, run_guarded
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
 COMMAND_GROUPS = (
+    ("init", "app", ("init",)),
     ("doctor", "app", ("doctor",)),
     ("run", "app", ("run", "chat")),
     ("demo", "app", ("demo",)),

@@ -62,6 +62,11 @@ Assignments = Annotated[
     repeatable("--set", metavar="KEY=VALUE", help="Override a setting, such as run.max_steps=5; repeatable."),
 ]
 
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help="The model, or a model of another provider as provider:name."),
+]
+
 EventsAsJson = Annotated[bool, typer.Option("--json", help="Stream the event log to stdout as JSON lines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer and errors.")]
 Approvals = Annotated[
@@ -80,6 +85,16 @@ class ConfigOptions:
     workspace_root: str = "."
     files: Sequence[str] = ()
     assignments: Sequence[str] = ()
+    model: str | None = None
+
+    def session_settings(self) -> dict[str, Any]:
+        """Return the settings given on the command line; `--set` wins over `--model`."""
+        from skills_runtime.config import build_model_choice, deep_merge
+
+        assigned = parse_assignments(self.assignments)
+        if self.model is None:
+            return assigned
+        return deep_merge(build_model_choice(check_text(self.model, "--model")), assigned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,16 +240,10 @@ def resolve_settings(
     return resolve(
         parse_path(options.workspace_root, option="--workspace-root"),
         config_paths=[parse_path(path, option="--config") for path in options.files],
-        session_settings=deep_merge(chosen or {}, parse_assignments(options.assignments)),
+        session_settings=deep_merge(chosen or {}, options.session_settings()),
         environ=environ,
         defaults=RUN_DIRECTORY_DEFAULTS if has_run_directory else None,
     )
-
-
-def model_name(resolved: "Resolved") -> str:
-    """Return the display name of the model."""
-    backend = resolved.settings.llm.backend
-    return resolved.settings.models.executor if backend == "openai" else f"{backend} model"
 
 
 @contextmanager
@@ -250,7 +259,7 @@ def open_service(
         workspace_root=parse_path(options.workspace_root, option="--workspace-root").resolve(),
         state=state_home(),
         config_paths=tuple(parse_path(path, option="--config") for path in options.files),
-        user_settings=parse_assignments(options.assignments),
+        user_settings=options.session_settings(),
         for_user=True,
     )
     # Runs that a command leaves unfinished are resumed by the user, not by the next process.

@@ -241,8 +241,10 @@ def format_count(number: int) -> str:
     return f"{number / 1e3:.1f}k" if number < 999_950 else f"{number / 1e6:.1f}M"
 
 
-def format_cost(dollars: float) -> str:
+def format_cost(dollars: float | None) -> str:
     """Format an amount in dollars; small amounts keep four decimals."""
+    if dollars is None:
+        return "cost unknown"
     return f"${dollars:.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
 
 

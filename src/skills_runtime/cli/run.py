@@ -4,6 +4,7 @@ import sys
 import termios
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
 
 import typer
 
@@ -14,6 +15,7 @@ from skills_runtime.cli.options import (
     ConfigOptions,
     EventsAsJson,
     HiddenSandbox,
+    ModelName,
     NoColor,
     Quiet,
     RunDirectory,
@@ -54,6 +56,7 @@ def run(
     ],
     run_dir: RunDirectory = None,
     sandbox: HiddenSandbox = None,
+    model: ModelName = None,
     session_id: Annotated[
         str | None,
         typer.Option(
@@ -96,7 +99,8 @@ def run(
     from skills_runtime.engine import RunRequest, rule_file_of
 
     directory = choose_run_directory(run_dir, sandbox)
-    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options = ConfigOptions(workspace_root, config, assignments, model)
+    view = ViewOptions(as_json, quiet, no_color)
     is_chat = session_id is not None and (prompt, prompt_option, prompt_file) == (None, None, None)
     if is_chat and (run_id or task_id or directory or image):
         raise UsageError("`--run-id`, `--task-id`, `--run-dir` and `--image` need a task")
@@ -131,6 +135,7 @@ def chat(
     session_id: Annotated[
         str | None, typer.Option("--session", "--session-id", metavar="ID", help="The chat to continue.")
     ] = None,
+    model: ModelName = None,
     approvals: Approvals = None,
     no_color: NoColor = False,
     workspace_root: WorkspaceRoot = ".",
@@ -146,7 +151,7 @@ def chat(
         raise UsageError('a chat needs a terminal; without one, use `run "TASK" --session ID`')
     session_id = session_id if session_id is not None else new_session_id()
     RunRequest(prompt="", session_id=session_id).check_ids()
-    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(no_color=no_color)
+    options, view = ConfigOptions(workspace_root, config, assignments, model), ViewOptions(no_color=no_color)
     resolved = resolve_settings(options)
     _confirm_model(resolved)
     participants = resolve_interaction(view, approvals, rule_file=rule_file_of(resolved))
@@ -167,7 +172,7 @@ def _start_chat(
 
 
 def _confirm_model(resolved: "Resolved") -> None:
-    """Ask once to confirm the model address of a project; without a terminal, the run is refused later."""
+    """Ask once per project and host whether to trust the model of a project; without a terminal, the run is refused."""
     from skills_runtime.cli.terminal import is_interactive, read_line_sync
     from skills_runtime.config import ModelConfirmations, state_home
 
@@ -175,12 +180,13 @@ def _confirm_model(resolved: "Resolved") -> None:
     if address is None or not is_interactive():
         return
     sys.stderr.write(
-        f"This project is configured to send conversations and `{address.api_key_env}` to\n"
-        f"  {readable_line(address.base_url)}\n"
+        f"This project wants to send your conversations and the key in `{address.api_key_env}` to"
+        f" {readable_line(address.base_url)}.\n"
     )
     stdin_fd = sys.stdin.fileno()
     termios.tcflush(stdin_fd, termios.TCIFLUSH)  # input typed before the question is not an answer
-    sys.stderr.write("Allow this? [y/N] ")
+    host = readable_line(urlsplit(address.base_url).netloc)
+    sys.stderr.write(f"Trust this project to send {address.api_key_env} to {host}? [y/N] ")
     sys.stderr.flush()
     if (read_line_sync(stdin_fd) or "").strip().lower() in ("y", "yes"):
         ModelConfirmations(state_home(resolved.environment.process)).add(address)

@@ -171,11 +171,11 @@ def show_outcome(console: Console, ending: RunOutcome, steps: int, *, program: s
 
 
 def format_usage(state: RunState, steps: int = 0) -> str:
-    """Format steps, time, tokens and, where prices are configured, cost."""
+    """Format steps, time, tokens and, where it is known, cost."""
     elapsed = milliseconds_between(state.started_at, state.completed_at or state.updated_at)
     tokens = state.input_tokens + state.output_tokens + state.child_tokens
-    cost = state.cost_usd + state.child_cost_usd
-    paid = [format_cost(cost)] if cost else []
+    cost = state.total_cost_usd
+    paid = [format_cost(cost)] if cost is not None else []
     return " · ".join(
         [
             plural(max(steps, state.tool_calls), "step"),

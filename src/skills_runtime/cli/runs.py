@@ -618,7 +618,6 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
 def _list_facts(page: Page) -> dict[str, str]:
     state = page.view.state
     took = format_duration(milliseconds_between(state.started_at, state.completed_at or state.updated_at))
-    cost = state.cost_usd + state.child_cost_usd
     usage = [
         translate("show.turns", "{count, plural, one {# turn} other {# turns}}", count=state.turns),
         translate("show.input", "{count} tokens in", count=format_count(state.input_tokens)),
@@ -628,7 +627,7 @@ def _list_facts(page: Page) -> dict[str, str]:
             if state.child_tokens
             else []
         ),
-        *([format_cost(cost)] if cost else []),
+        *([format_cost(state.total_cost_usd)] if state.turns else []),
     ]
     session = translate("show.session_task", "{session} · task {task}", session=state.session_id, task=state.task_id)
     model = translate("show.model_profile", "{model} · profile {profile}", model=state.model, profile=state.profile_id)

@@ -14,6 +14,7 @@ from skills_runtime.cli.options import (
     EventsAsJson,
     HiddenSandbox,
     Json,
+    ModelName,
     NoColor,
     Quiet,
     RunDirectory,
@@ -219,6 +220,7 @@ def resume(
     adopt: Annotated[
         bool, typer.Option("--adopt", help="Take over a run from a machine whose key is not here.")
     ] = False,
+    model: ModelName = None,
     approvals: Approvals = None,
     as_json: EventsAsJson = False,
     quiet: Quiet = False,
@@ -231,7 +233,8 @@ def resume(
     """Resume a run that was stopped, was killed, or is waiting."""
     from skills_runtime.cli.live import resume_run  # slow, and help needs none of it
 
-    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options = ConfigOptions(workspace_root, config, assignments, model)
+    view = ViewOptions(as_json, quiet, no_color)
     return resume_run(run, options, view, context.obj, approvals=approvals, adopt=adopt).exit_code
 
 
@@ -248,6 +251,7 @@ def fork(
     run_dir: RunDirectory = None,
     sandbox: HiddenSandbox = None,
     run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the new run.")] = None,
+    model: ModelName = None,
     approvals: Approvals = None,
     as_json: EventsAsJson = False,
     quiet: Quiet = False,
@@ -262,7 +266,8 @@ def fork(
     from skills_runtime.cli.live import fork_run
     from skills_runtime.engine import RunRequest
 
-    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options = ConfigOptions(workspace_root, config, assignments, model)
+    view = ViewOptions(as_json, quiet, no_color)
     request = RunRequest(
         prompt=prompt or "",
         sandbox_path=choose_run_directory(run_dir, sandbox),

@@ -16,7 +16,6 @@ from skills_runtime.cli.options import (
     WorkspaceRoot,
     check_text,
     display_path,
-    model_name,
     parse_optional_path,
     parse_path,
     repeatable,
@@ -92,7 +91,7 @@ def skills_eval(
     # The engine is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.agent import backend_for
+    from skills_runtime.agent import backend_for, describe_models
     from skills_runtime.engine import AgentTrials
     from skills_runtime.skills.evals import (
         EvalPlan,
@@ -110,7 +109,7 @@ def skills_eval(
         among=[parse_path(directory_path, option="--among") for directory_path in among],
     )
     resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
-    backend, model = backend_for(resolved), model_name(resolved)
+    backend, model = backend_for(resolved), describe_models(resolved)
     directory = open_eval_directory(suite, parse_optional_path(out, option="--out"), Path.cwd(), model)
     skills = TrialSkills(directory.skill, resolved.environment.process, directory.distractors)
     plan = EvalPlan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
@@ -171,7 +170,8 @@ def _show_report(report: "EvalReport") -> None:
         rate = part.pass_rate
         assertions = "unknown" if rate is None else f"{rate.mean:.0%} ± {rate.stddev:.0%}"
         time, tokens = _format_spread(part.time_seconds), _format_spread(part.tokens)
-        usage = f"time {time} s, tokens {tokens}, cost {format_cost(part.cost_usd)}"
+        cost = format_cost(part.cost_usd).removeprefix("cost ")
+        usage = f"time {time} s, tokens {tokens}, cost {cost}"
         print(
             f"{name.replace('_', ' ')}: {_format_rate(part.passed)} of trials pass\n  assertions {assertions}, {usage}"
         )
@@ -185,7 +185,7 @@ def _show_report(report: "EvalReport") -> None:
             print(f"  {both:>12}  {readable_line(text)}")
     if report.triggers is not None:
         _show_triggers(report.triggers)
-    if report.cost_usd:
+    if report.cost_usd is not None:
         print(f"\ncost of everything: {format_cost(report.cost_usd)}")
     for error in report.errors:
         print(f"does not count: {readable_line(error)}")

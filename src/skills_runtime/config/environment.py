@@ -24,6 +24,7 @@ KEYS_DIR = "SKILLS_RUNTIME_SDK_KEYS_DIR"
 LANGUAGE_VARIABLES = ("SKILLS_RUNTIME_SDK_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 """The variables that set the language of messages; the first that is not empty counts."""
 VARIABLES: Mapping[str, str] = {
+    "SKILLS_RUNTIME_SDK_MODEL": "model",
     "SKILLS_RUNTIME_SDK_PLANNER_MODEL": "models.planner",
     "SKILLS_RUNTIME_SDK_EXECUTOR_MODEL": "models.executor",
     "SKILLS_RUNTIME_SDK_LLM_BACKEND": "llm.backend",

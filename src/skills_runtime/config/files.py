@@ -41,7 +41,8 @@ _MAX_KEYS_BYTES = 65_536
 _RUNTIME_PREFIX = "SKILLS_RUNTIME_SDK_"
 """Prefix of variables that set settings; a key must not have such a name."""
 _MODEL_FILE_HEADER = (
-    "# The model chosen in Studio or over HTTP; what your config.yaml says counts less, a project's files count more.\n"
+    "# The model chosen with `skills-runtime init` or in Studio.\n"
+    "# It overrides your config.yaml; the files of a project override it.\n"
 )
 
 SettingPath = tuple[str | int, ...]
@@ -252,31 +253,33 @@ def _check_keys(node: yaml.MappingNode) -> None:
         first_lines[key.value] = line
 
 
-def choose_model(home: Path, *, base_url: str | None, model: str | None, api_key_env: str | None) -> Path:
+def choose_model(
+    home: Path, *, base_url: str | None, model: str | None, api_key_env: str | None, provider: str | None = None
+) -> Path:
     """Change the given values and keep the others; `home` is the directory of the user's configuration."""
-    path, settings = home / MODEL_FILE, build_model_settings(base_url=base_url, model=model, api_key_env=api_key_env)
+    path = home / MODEL_FILE
+    settings = build_model_settings(base_url=base_url, model=model, api_key_env=api_key_env, provider=provider)
     with lock_home(home):
         data = cast("dict[str, Any]", json.loads(json.dumps(read_mapping(path)))) if path.is_file() else {}
-        for section, values in settings.items():
-            data[section] = {**data.get(section, {}), **values}
+        if model is not None:
+            data.pop("models", None)  # they would override the new model
+        if base_url is not None:
+            data.get("llm", {}).pop("provider", None)  # it belongs to the old address
+        for section, value in settings.items():
+            data[section] = {**data.get(section, {}), **value} if isinstance(value, dict) else value
         text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=True)
         replace_file(path, (_MODEL_FILE_HEADER + text).encode())
     return path
 
 
 def build_model_settings(
-    *, base_url: str | None, model: str | None, api_key_env: str | None
-) -> dict[str, dict[str, str]]:
+    *, base_url: str | None, model: str | None, api_key_env: str | None, provider: str | None = None
+) -> dict[str, Any]:
     """Return the given values as settings."""
-    llm = {"base_url": base_url, "api_key_env": api_key_env}
-    models = {"planner": model, "executor": model}
-    if base_url is not None or api_key_env is not None:
-        llm["backend"] = "openai"
-    sections = {
-        section: {name: value for name, value in values.items() if value is not None}
-        for section, values in (("llm", llm), ("models", models))
-    }
-    return {section: values for section, values in sections.items() if values}
+    given = {"provider": provider, "base_url": base_url, "api_key_env": api_key_env}
+    llm = {name: value for name, value in given.items() if value is not None}
+    settings: dict[str, Any] = {"llm": {**llm, "backend": "openai"}} if llm else {}
+    return {**settings, "model": model} if model is not None else settings
 
 
 class StoredKey(NamedTuple):

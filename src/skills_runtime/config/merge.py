@@ -153,9 +153,12 @@ class ConfigSource:
     location: Location
     trust: Trust = "user"
     base: Path
+    shorthands: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The shorthand in the source, by the field it sets."""
 
     def describe_field(self, key: str) -> str:
         """Describe the origin of a field from this source."""
+        key = self.shorthands.get(key, key)
         return f"{self.label}{self.separator}{key}" if self.separator else self.label
 
 

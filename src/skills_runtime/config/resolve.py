@@ -56,6 +56,7 @@ from skills_runtime.config.problems import (
     raise_problems,
     unknown_key,
 )
+from skills_runtime.config.providers import DEFAULT_PROVIDER, expand_model
 from skills_runtime.errors import ConfigError, NotFound, ValidationFailed
 from skills_runtime.text import printable
 
@@ -285,7 +286,8 @@ class Resolved:
         """Return the model address that the project chose and the user has not confirmed, if there is one."""
         if not {"llm.base_url", "llm.api_key_env"} & self.by_project:
             return None
-        address = ModelAddress(self.settings.llm.base_url, self.settings.llm.api_key_env)
+        llm = self.settings.llm
+        address = ModelAddress(llm.base_url, llm.api_key_env, str(self.workspace_root))
         return None if address in ModelConfirmations(state_home(self.environment.process)) else address
 
     def describe_origin(self, key: str) -> str:
@@ -348,9 +350,12 @@ def _validate_sources(
 ) -> list[ConfigSource]:
     validated: list[ConfigSource] = []
     all_problems = list(problems)
+    provider: str | None = DEFAULT_PROVIDER.id
     for source in layers:
         result, source_problems = validate_source(source, environment.process, root)
-        validated.append(result)
+        if not source_problems:
+            data, shorthands, provider = expand_model(result.data, provider)
+            validated.append(replace(result, data=data, shorthands=shorthands))
         all_problems += source_problems
     if all_problems:
         raise_problems(all_problems)

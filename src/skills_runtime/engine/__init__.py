@@ -25,6 +25,17 @@ if TYPE_CHECKING:
     from skills_runtime.engine.doctor import Check, CheckStatus, Diagnosis, diagnose
     from skills_runtime.engine.executions import LOG_FILES, ExecutionOptions, Executions
     from skills_runtime.engine.log_tail import BATCH_BYTES, Frame, LogTail
+    from skills_runtime.engine.model_setup import (
+        ModelProbe,
+        ModelSetup,
+        configured_setup,
+        find_overridden,
+        list_models,
+        prepare_setup,
+        probe_model,
+        provider_of,
+        save_model,
+    )
     from skills_runtime.engine.policy_check import describe_decision, explain_call, explain_command
     from skills_runtime.engine.recorded_run import RecordedRun, record_document
     from skills_runtime.engine.recovery import explain_orphaned
@@ -60,6 +71,10 @@ __getattr__ = lazy_names(
         "doctor": "Check CheckStatus Diagnosis diagnose",
         "executions": "ExecutionOptions Executions LOG_FILES",
         "log_tail": "BATCH_BYTES Frame LogTail",
+        "model_setup": (
+            "ModelProbe ModelSetup configured_setup find_overridden list_models prepare_setup probe_model provider_of "
+            "save_model"
+        ),
         "policy_check": "explain_call explain_command describe_decision",
         "recorded_run": "RecordedRun record_document",
         "recovery": "explain_orphaned",
@@ -101,6 +116,8 @@ __all__ = [
     "Interaction",
     "LogTail",
     "Model",
+    "ModelProbe",
+    "ModelSetup",
     "OpenApproval",
     "OpenedRun",
     "PreparedSkills",
@@ -129,17 +146,23 @@ __all__ = [
     "build_source_settings",
     "check_demo_sandbox",
     "close_backend",
+    "configured_setup",
     "describe_decision",
     "diagnose",
     "explain_call",
     "explain_command",
     "explain_orphaned",
     "find_model_problem",
+    "find_overridden",
     "import_run",
     "is_scripted",
     "list_allowed_choices",
+    "list_models",
     "measure_storage",
     "open_run_service",
+    "prepare_setup",
+    "probe_model",
+    "provider_of",
     "read_demo",
     "read_row",
     "read_rules",
@@ -147,5 +170,6 @@ __all__ = [
     "refresh",
     "resolve_choice",
     "rule_file_of",
+    "save_model",
     "workspace_roots",
 ]

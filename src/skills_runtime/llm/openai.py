@@ -5,8 +5,8 @@ The `openai` package is slow to import, so it is loaded with the first request.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -29,6 +29,7 @@ from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall, ToolCal
 
 if TYPE_CHECKING:
     from openai import APIError
+    from openai._types import RequestOptions
 
     from skills_runtime.llm.openai_client import EventStream, ServiceClient
 
@@ -232,17 +233,32 @@ class OpenAIChatBackend:
         if client is not None:
             await client.close()
 
+    async def list_models(self) -> list[str]:
+        """Return the names of the models that the provider lists, sorted; a provider may list none."""
+        with self._translated_errors():
+            options = self._request_options()
+            answer = await self._client().get("/models", cast_to=object, options=options)
+        body = _mapping(answer)
+        names = (_text(_mapping(entry).get("id")) for entry in _list(body.get("data")))
+        return sorted({name.removeprefix("models/") for name in names if name})
+
     async def _chunks(self, parameters: dict[str, Any]) -> AsyncGenerator[object]:
         """Yield the chunks as plain data; every failure is raised as a `ModelError`."""
-        import httpx2  # slow to import, like `openai`; runs with other backends never need them
-        import openai
-
-        try:
+        with self._translated_errors():
             async with await self._open(parameters) as stream:
                 async for chunk in stream:
                     yield chunk
                 if stream.unexpected_text:
                     raise missing_stream_error(stream.unexpected_text, secret=self._api_key, endpoint=self._endpoint)
+
+    @contextmanager
+    def _translated_errors(self) -> Generator[None]:
+        """Raise every failure of a request as a `ModelError`."""
+        import httpx2  # slow to import, like `openai`; runs with other backends never need them
+        import openai
+
+        try:
+            yield
         except openai.APITimeoutError as error:
             if isinstance(error.__cause__, httpx2.ConnectTimeout):
                 raise self._connection_error(error.__cause__) from error
@@ -292,11 +308,17 @@ class OpenAIChatBackend:
             "/chat/completions",
             cast_to=object,
             content=msgspec.json.encode(parameters),
-            # Never follow a redirect: the key and the conversation go only to the configured URL.
-            options={"follow_redirects": False, "security": {"bearer_auth": True}},
+            options=self._request_options(),
             stream=True,
             stream_cls=EventStream,
         )
+
+    def _request_options(self) -> "RequestOptions":
+        from openai import Omit
+
+        # Never follow a redirect: the key and the conversation go only to the configured URL.
+        options: RequestOptions = {"follow_redirects": False, "security": {"bearer_auth": True}}
+        return options if self._api_key else {**options, "headers": {"Authorization": Omit()}}
 
     def _connection_error(self, error: BaseException) -> ModelError:
         return connection_error(error, self._endpoint, secret=self._api_key)
@@ -342,20 +364,18 @@ def build_parameters(request: ChatRequest) -> dict[str, Any]:
 
 
 def openai_backend(
-    *,
-    base_url: str,
-    api_key: str,
-    timeout_sec: float,
-    retry: RetryPolicy,
-    api_key_env: str = "OPENAI_API_KEY",
-    address_source: str = "",
+    endpoint: Endpoint, *, api_key: str, timeout_sec: float, retry: RetryPolicy, needs_key: bool = True
 ) -> RetryingBackend:
-    """Return a backend for an OpenAI-compatible provider with retries.
+    """Return a backend for an OpenAI-compatible provider with retries; errors name the endpoint."""
+    key = check_key(api_key, endpoint.key_variable, needs_key=needs_key)
+    backend = OpenAIChatBackend(base_url=endpoint.url, api_key=key, timeout_sec=timeout_sec, endpoint=endpoint)
+    return RetryingBackend(backend, retry)
 
-    Errors name `api_key_env`, and `address_source` as what set the address.
-    """
+
+def check_key(api_key: str, api_key_env: str, *, needs_key: bool = True) -> str:
+    """Return the key without blanks around it; raise `ConfigError` if it is missing or cannot be sent."""
     api_key = api_key.strip()
-    if not api_key:
+    if not api_key and needs_key:
         raise ConfigError(
             f"the model has no key: the environment variable `{api_key_env}` is not set",
             hint=(
@@ -363,11 +383,9 @@ def openai_backend(
                 " `skills-runtime demo` works without one"
             ),
         )
-    if not _KEY.fullmatch(api_key):
+    if api_key and not _KEY.fullmatch(api_key):
         raise ConfigError(
             f"the environment variable `{api_key_env}` does not contain a valid key",
             hint="a key contains printable ASCII characters and no spaces; `skills-runtime init` stores another one",
         )
-    endpoint = Endpoint(url=base_url, source=address_source, key_variable=api_key_env)
-    backend = OpenAIChatBackend(base_url=base_url, api_key=api_key, timeout_sec=timeout_sec, endpoint=endpoint)
-    return RetryingBackend(backend, retry)
+    return api_key

@@ -31,7 +31,7 @@ class ServiceClient(AsyncOpenAI):
             default_query=dict(
                 parse_qsl(address.query, keep_blank_values=True)
             ),  # the package would append the path to the query otherwise
-            api_key=api_key,
+            api_key=api_key or "none",  # never sent; the package would look for one in the environment
             timeout=timeout_sec,
             max_retries=0,
             http_client=build_http_client(),

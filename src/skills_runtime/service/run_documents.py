@@ -194,7 +194,7 @@ class Summary(msgspec.Struct, frozen=True):
     """Fields that come from the log and are not in the index."""
 
     last_seq: int
-    cost_usd: float = 0.0
+    cost_usd: float | None = None
     skills: tuple[str, ...] = ()
     imported: bool = False
 

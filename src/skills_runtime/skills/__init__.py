@@ -56,7 +56,13 @@ if TYPE_CHECKING:
     )
     from skills_runtime.skills.configured import build_library, load_library, preflight
     from skills_runtime.skills.create import create_skill, next_commands, write_files
-    from skills_runtime.skills.discovery import TrustStore, find_project_root, is_trusted, resolve_discovery_paths
+    from skills_runtime.skills.discovery import (
+        TrustedPaths,
+        TrustStore,
+        find_project_root,
+        is_trusted,
+        resolve_discovery_paths,
+    )
     from skills_runtime.skills.library import Library, Rules, is_bundled
     from skills_runtime.skills.mentions import resolve_mentions
     from skills_runtime.skills.problems import Problem, SkillError, failure
@@ -138,7 +144,7 @@ __getattr__ = lazy_names(
         "create": "create_skill next_commands write_files",
         "templates": "PROGRAMS Runtime choose_language render_files",
         "configured": "build_library load_library preflight",
-        "discovery": "TrustStore is_trusted find_project_root resolve_discovery_paths",
+        "discovery": "TrustedPaths TrustStore is_trusted find_project_root resolve_discovery_paths",
         "library": "Library Rules is_bundled",
         "mentions": "resolve_mentions",
         "problems": "Problem SkillError failure",
@@ -213,6 +219,7 @@ __all__ = [
     "SkillList",
     "Source",
     "TrustStore",
+    "TrustedPaths",
     "UnusableMetadata",
     "allowed_tools",
     "apply_template",

@@ -82,7 +82,7 @@ def test_the_ids_are_the_same_in_run_json_events_and_both_manifests(finished: tu
 def test_people_see_one_line_for_each_step_and_where_the_result_is(finished: tuple[Path, Answer]) -> None:
     _, answer = finished
     lines = answer.err.splitlines()
-    assert lines[0] == "run demo-001  Write a report 写一份报告 · fake model · isolated workspace"
+    assert lines[0] == "run demo-001  Write a report 写一份报告 · scripted · isolated workspace"
     assert re.fullmatch(r"  1  file_write workspace/notes.md +\d+ ms", lines[1])
     assert re.fullmatch(r"  2  file_write deliverables/report.md +\d+ ms", lines[2])
     assert re.fullmatch(r" done  1 deliverable +2 steps · .+ · 360 tokens", lines[3])
@@ -159,7 +159,7 @@ def test_a_run_directory_has_its_own_workspace_whatever_the_program_is_called(wo
     write_config(workspace, *SCRIPT)
     for number, option in enumerate(("--run-dir", "--sandbox")):
         answer = invoke("run", "x", "--config", "kgent.yaml", option, f"r{number}", name=name)
-        assert answer.err.startswith(f"run r{number}  x · fake model · isolated workspace\n")
+        assert answer.err.startswith(f"run r{number}  x · scripted · isolated workspace\n")
     answer = invoke("run", "x", "--config", "kgent.yaml", name=name)
     assert answer.err.partition("\n")[0].endswith("· shared workspace")
 

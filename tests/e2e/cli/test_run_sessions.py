@@ -178,9 +178,9 @@ def test_a_run_that_reaches_its_limit_fails_when_it_is_told_to(workspace: Path) 
 def test_what_a_run_may_cost_needs_a_price_and_what_it_cost_is_shown(workspace: Path) -> None:
     write_config(workspace, say("Done."))
     limited = ("run", "x", "--config", "kgent.yaml", "--sandbox", "r", "--max-cost", "1")
-    assert_refused(invoke(*limited), 20, "config_error", "needs the price of `gpt-4`")
+    assert_refused(invoke(*limited), 20, "config_error", "the price of `scripted` is unknown")
     assert not Path("r").exists()
-    prices = "llm.prices=[{model: gpt-4, input: 1000, output: 1000}]"
+    prices = "llm.prices=[{model: scripted, input: 1000, output: 1000}]"
     answer = invoke(*limited, "--set", prices)
     assert answer.code == 0, answer.err
     assert " · 120 tokens · $0.12\n" in answer.err

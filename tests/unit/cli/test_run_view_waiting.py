@@ -85,7 +85,7 @@ def test_the_last_line_counts_steps_tokens_and_money_of_sub_agents_too() -> None
         RunState(),
     )
     assert format_usage(state) == "1 step · - · 100 tokens · $0.75"
-    assert format_usage(RunState(cost_usd=0.0042)) == "0 steps · - · 0 tokens · $0.0042"
+    assert format_usage(RunState(cost_usd=0.0042, input_tokens=2)) == "0 steps · - · 2 tokens · $0.0042"
     assert format_usage(RunState()) == "0 steps · - · 0 tokens"
 
 

@@ -232,10 +232,10 @@ def test_the_profile_of_production_closes_the_system_configuration(config_dirs: 
 
 def test_a_field_only_the_project_chose_is_known_as_such(config_dirs: "ConfigDirs") -> None:
     config_dirs.write(
-        "config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\nmodels: {planner: gpt-4}\n"
+        "config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\nmodels: {planner: gpt-6.1-sol}\n"
     )
 
-    assert config_dirs.resolve().by_project == {"llm.base_url"}
+    assert config_dirs.resolve().by_project == {"llm.base_url", "llm.provider"}
 
 
 def test_a_field_the_user_confirmed_is_not_the_projects(config_dirs: "ConfigDirs") -> None:

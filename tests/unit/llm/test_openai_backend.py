@@ -1,9 +1,11 @@
 """An OpenAI-compatible service from plain values: its key, and asking again."""
 
+from typing import Any
+
 import pytest
 
 from skills_runtime.errors import ConfigError, ModelError
-from skills_runtime.llm import RetryingBackend, RetryPolicy, openai_backend
+from skills_runtime.llm import Endpoint, RetryingBackend, RetryPolicy, openai_backend
 from skills_runtime.ports import ChatRequest
 from tests.support import model_server
 from tests.support.model_server import Answer, packets, redirects, refuses, says
@@ -11,9 +13,12 @@ from tests.support.model_server import Answer, packets, redirects, refuses, says
 REQUEST = ChatRequest(model="m", messages=[{"role": "user", "content": "go"}])
 
 
-def _backend(key: str, base_url: str = "http://127.0.0.1:9/v1", **more: str) -> RetryingBackend:
+def _backend(
+    key: str, base_url: str = "http://127.0.0.1:9/v1", api_key_env: str = "OPENAI_API_KEY", **more: Any
+) -> RetryingBackend:
+    endpoint = Endpoint(url=base_url, key_variable=api_key_env)
     retry = RetryPolicy(max_retries=1, base_delay_sec=0)
-    return openai_backend(base_url=base_url, api_key=key, timeout_sec=10, retry=retry, **more)
+    return openai_backend(endpoint, api_key=key, timeout_sec=10, retry=retry, **more)
 
 
 async def test_a_service_is_asked_with_the_key_and_asked_again() -> None:
@@ -36,9 +41,8 @@ def test_no_key_is_refused_by_the_name_of_its_variable(key: str) -> None:
 async def test_a_dead_address_is_named_with_what_configured_it() -> None:
     retry = RetryPolicy(max_retries=0)
     source = "~/.config/skills_runtime/model.yaml"
-    backend = openai_backend(
-        base_url="http://127.0.0.1:9/v1?key=x", api_key="k", timeout_sec=10, retry=retry, address_source=source
-    )
+    endpoint = Endpoint(url="http://127.0.0.1:9/v1?key=x", source=source)
+    backend = openai_backend(endpoint, api_key="k", timeout_sec=10, retry=retry)
     with pytest.raises(ModelError) as caught:
         _ = [event async for event in backend.stream_chat(REQUEST)]
     await backend.aclose()
@@ -64,14 +68,9 @@ async def test_a_dead_address_is_named_with_what_configured_it() -> None:
 )
 async def test_a_refusal_names_the_address_and_the_next_command(refusal: Answer, sentence: str, command: str) -> None:
     with model_server.start([refusal]) as server:
-        backend = openai_backend(
-            base_url=server.base_url,
-            api_key="k",
-            timeout_sec=10,
-            retry=RetryPolicy(max_retries=0),
-            api_key_env="MY_KEY",
-            address_source="the variable X",
-        )
+        endpoint = Endpoint(url=server.base_url, source="the variable X", key_variable="MY_KEY")
+        retry = RetryPolicy(max_retries=0)
+        backend = openai_backend(endpoint, api_key="k", timeout_sec=10, retry=retry)
         with pytest.raises(ModelError) as caught:
             _ = [event async for event in backend.stream_chat(REQUEST)]
         await backend.aclose()
