@@ -31,7 +31,7 @@ def events(root: Path, event_type: str) -> list[dict[str, Any]]:
 def test_a_message_is_one_run_and_its_turn_is_the_answer_alone(workspace: Path, command: tuple[str, ...]) -> None:
     write_config(workspace, say("I see."))
     with on_a_terminal("skills-runtime", *command, cwd=workspace) as screen:
-        screen.expect("chat talk · fake model · /help lists commands\n")
+        screen.expect("chat talk · scripted · /help lists commands\n")
         for message in ("My name is Ada", "I like blue", "Who am I? 我是谁"):
             screen.expect("you> ")
             screen.type(f"{message}\n")
@@ -54,7 +54,7 @@ def test_a_continued_chat_knows_its_turns_and_a_new_one_names_itself(workspace: 
     write_config(workspace, say("I see."))
     assert invoke("run", "Hello", "--session", "talk", "--config", "kgent.yaml", "-q").code == 0
     with on_a_terminal("skills-runtime", *CHAT, cwd=workspace) as screen:
-        screen.expect("chat talk · fake model · 1 turn · /help")
+        screen.expect("chat talk · scripted · 1 turn · /help")
         screen.expect("you> ")
         screen.type(CTRL_D)
         assert screen.end() == 0
