@@ -122,7 +122,7 @@ def test_a_run_names_the_model_that_answered_and_its_price(workspace: Path) -> N
         arguments = ("run", "hello", "--model", "litellm:gpt-6.1-sol", "--max-cost", "1", *settings)
         ran = call("skills-runtime", *arguments, cwd=workspace, env=environment(NO_PROXY="127.0.0.1"))
     assert (ran.code, ran.out) == (0, "the answer of gpt-6.1-sol\n"), ran.err
-    assert "hello · gpt-6.1-sol · sandbox shared" in ran.err
+    assert "hello · gpt-6.1-sol · shared workspace" in ran.err
     assert "1.0k tokens · $0.0021" in ran.err
 
 
@@ -154,7 +154,7 @@ def test_a_provider_that_needs_a_key_is_not_called_without_one(workspace: Path) 
     done = init(workspace, "--provider", "deepseek")
     assert done.code == 20
     assert "the environment variable `DEEPSEEK_API_KEY` is not set" in done.err
-    assert "skills-runtime init --key-stdin" in done.err
+    assert "store a key with `skills-runtime init`" in done.err
 
 
 def test_an_unknown_model_names_those_that_exist(workspace: Path, server: ModelServer) -> None:
@@ -193,7 +193,7 @@ def test_a_configuration_that_cannot_be_written_is_one_sentence(workspace: Path,
     config_home().write_text("a file is in the way")
     done = init(workspace, *other(server, "--model", "m-one", "--key-stdin"), stdin=KEY)
     assert done.code != 0
-    assert "cannot be used" in done.err
+    assert "make it writable" in done.err
     assert "hint: make it writable, or set `XDG_CONFIG_HOME`" in done.err
     assert "Traceback" not in done.err
     assert config_home().read_text() == "a file is in the way"
