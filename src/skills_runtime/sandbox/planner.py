@@ -1,6 +1,6 @@
-"""Plans every command of a run: chooses an adapter, insists on what the policy requires, and wraps the command.
+"""Plan every command of a run: choose an adapter, check what the policy requires, wrap the command.
 
-What a plan says is all that is done: it can be printed and compared. Nothing here starts a process.
+A plan is complete and can be printed and compared. Nothing here starts a process.
 """
 
 import hashlib
@@ -39,20 +39,20 @@ from skills_runtime.sandbox.protected_paths import Findings, scan_policy, small_
 from skills_runtime.sandbox.quarantine import plan_quarantine, quarantine_report, recover
 
 POINTER = "gitdir:"
-"""How the file `.git` of a work tree begins."""
+"""First word of the `.git` file of a work tree."""
 FORBIDDEN_WORKSPACES = (
     "/", "/boot", "/home", "/Users", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys", "/run",
     "/tmp", "/var", "/opt", "/srv", "/mnt", "/media", "/System", "/Library",
 )  # fmt: skip
-HOMES = (Path("/home"), Path("/Users"))
-"""What lies in them is a home."""
-OF_THE_KERNEL = ("/proc", "/sys", "/dev")
-"""Nothing below them is a workspace either."""
+HOME_PARENTS = (Path("/home"), Path("/Users"))
+"""Their children are home directories."""
+KERNEL_FILE_SYSTEMS = ("/proc", "/sys", "/dev")
+"""Nothing below them can be a workspace."""
 MEMORY = Path("/dev/shm")
 
 
 class ChosenAdapter(msgspec.Struct, frozen=True, kw_only=True):
-    """The adapter that keeps what is required, and what it leaves open."""
+    """The adapter that meets the requirements, and its gaps."""
 
     adapter: Adapter
     capabilities: Capabilities
@@ -61,7 +61,7 @@ class ChosenAdapter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OsSandbox:
-    """Puts commands behind the first adapter that keeps what the policy requires."""
+    """Wraps commands with the first adapter that meets the requirements of the policy."""
 
     def __init__(  # noqa: PLR0913 - what tests and settings choose
         self,
@@ -78,10 +78,10 @@ class OsSandbox:
         self._variables = dict(variables)
         self._machine = machine
         self._beyond = unsandboxed
-        """Runs a command that is approved to leave the sandbox; None means that none may."""
+        """Runs a command that is approved to leave the sandbox; None means no command may."""
         self._given_state = state
         self._quarantine = quarantine
-        """Where new files are moved that programs outside would obey; in the runtime's own state by default."""
+        """Where new files are moved that outside programs would obey; in the runtime's own state by default."""
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """Wrap a command in the sandbox; raise `SandboxError` when the required isolation is not available."""
@@ -126,7 +126,6 @@ class OsSandbox:
 
     @property
     def _state(self) -> Path:
-        """Where the runtime keeps records of commands: in its own state, unless it was told another place."""
         if self._given_state is not None:
             return self._given_state
         from skills_runtime.config import state_home  # loads all about settings
@@ -135,16 +134,16 @@ class OsSandbox:
 
     @property
     def _records(self) -> Path:
-        """Where the commands of this workspace are recorded that are under way."""
+        """Return where running commands of this workspace are recorded."""
         return self._state / "running" / hashlib.sha256(os.fsencode(self._policy.workspace)).hexdigest()[:32]
 
     @property
     def policy(self) -> SandboxPolicy:
-        """What this fence keeps."""
+        """The policy that is enforced."""
         return self._policy
 
     def denials(self, outcome: ProcessOutcome, grant: Grant | None = None) -> tuple[Denial, ...]:
-        """Return what the sandbox, widened by a grant, denied a finished command, with the smallest grant to help."""
+        """Return what the sandbox, widened by a grant, denied a finished command."""
         if grant:
             return self.with_grant(grant).denials(outcome)
         control, programs = control_directories(self._variables), program_directories(self._variables)
@@ -254,7 +253,7 @@ class OsSandbox:
 
 
 def owner_of(workspace: Path) -> tuple[int, int] | None:
-    """User and group of a workspace; nothing where they could not even get there by themselves."""
+    """Return user and group of a workspace; None if they could not even reach it themselves."""
     info = workspace.stat()
     infos = [parent.stat() for parent in workspace.parents]
     if all(ancestor.st_mode & stat.S_IXOTH or ancestor.st_uid == info.st_uid for ancestor in infos):
@@ -265,8 +264,8 @@ def owner_of(workspace: Path) -> tuple[int, int] | None:
 def check_workspace(workspace: Path, variables: Mapping[str, str], *, allow_home: bool = False) -> None:
     """Refuse a workspace that belongs to the system, or is or holds a home directory."""
     in_memory = MEMORY in workspace.parents  # which is a place for files like any other
-    of_kernel = not in_memory and any(workspace.is_relative_to(root) for root in OF_THE_KERNEL)
-    if str(workspace) in FORBIDDEN_WORKSPACES or of_kernel:
+    in_kernel_file_system = not in_memory and any(workspace.is_relative_to(root) for root in KERNEL_FILE_SYSTEMS)
+    if str(workspace) in FORBIDDEN_WORKSPACES or in_kernel_file_system:
         raise SandboxError(
             f"`{workspace}` cannot be a workspace: it belongs to the system", hint="use a directory in it"
         )
@@ -283,12 +282,12 @@ def check_workspace(workspace: Path, variables: Mapping[str, str], *, allow_home
 
 
 def home_within(workspace: Path, variables: Mapping[str, str]) -> Path | None:
-    """Return the home directory that a workspace is or holds; nothing for a directory in one."""
+    """Return the home directory that a workspace is or contains; None for a directory inside one."""
     homes = {Path(os.path.realpath(variables["HOME"]))} if variables.get("HOME", "").startswith("/") else set[Path]()
     for user in {0, os.geteuid(), _owner(workspace)}:
         with suppress(KeyError):
             homes.add(Path(os.path.realpath(pwd.getpwuid(user).pw_dir)))
-    if workspace.parent in HOMES:
+    if workspace.parent in HOME_PARENTS:
         homes.add(workspace)
     return next((home for home in sorted(homes) if home.is_relative_to(workspace) and len(home.parts) > 1), None)
 
@@ -301,7 +300,7 @@ def _owner(path: Path) -> int:
 
 
 def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
-    """Refuse a program that does not exist behind the fence, with words that say so."""
+    """Raise for a program that does not exist inside the sandbox."""
     name = inner.argv[0] if inner.argv else ""
     if "/" in name:
         candidates = [inner.cwd / name]
@@ -344,7 +343,7 @@ def wrap_with_network(
 
 
 def git_identity(variables: Mapping[str, str]) -> tuple[str, str]:
-    """Return the name and address under which the user commits, as their own configuration of git tells."""
+    """Return the name and address of the user's own git configuration, used for commits."""
     home = variables.get("HOME", "/nonexistent")
     configuration = variables.get("XDG_CONFIG_HOME") or f"{home}/.config"
     identity = {"name": "agent", "email": "agent@localhost"}
@@ -360,23 +359,21 @@ def git_identity(variables: Mapping[str, str]) -> tuple[str, str]:
 
 
 def network_variables(egress: Egress | None) -> dict[str, str]:
-    """Return the variables by which programs find the proxy; raise for a rule that cannot be used."""
+    """Return the variables by which programs find the proxy; raise for an invalid rule."""
     if egress is None:
         return {}
     return proxy_variables(rule_hosts={rule.host for rule in compile_egress(egress).allow})
 
 
 def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:
-    """Return the repository of a work tree that lies elsewhere, which git must read; empty for most workspaces.
-
-    The file `.git` of a work tree only claims where its repository is; an archive could bring one that names anything.
-    So it is shown only if it knows the work tree, belongs to the same user, and is nothing that no grant opens.
-    """
+    """Return the repository outside a work tree that git must read; empty for most workspaces."""
     pointer = _first_line(workspace / REPOSITORY)
     if not pointer.startswith(POINTER) or "\0" in pointer:
         return ()
     directory = Path(os.path.realpath(workspace / pointer.removeprefix(POINTER).strip()))
     back = _first_line(directory / "gitdir")
+    # The `.git` file of a work tree only claims where its repository is; an archive could bring one that names
+    # anything. So it is shown only if it points back to the work tree, has the same owner, and could be granted.
     if not back or "\0" in back or os.path.realpath(directory / back) != str(workspace / REPOSITORY):
         return ()
     shared = _first_line(directory / "commondir").replace("\0", "")
@@ -396,6 +393,6 @@ def _may_be_read(repository: Path, workspace: Path) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    """Return the first line of a small file; nothing when it is none, or a link."""
+    """Return the first line of a small file; empty for a link or a missing file."""
     lines = small_text(path).splitlines()
     return lines[0].strip() if lines else ""

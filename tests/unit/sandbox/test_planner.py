@@ -163,7 +163,7 @@ class TestHomes:
         check_workspace(tmp_path, {"HOME": home})
 
     def test_the_home_of_another_user_is_none(self) -> None:
-        home = planner.HOMES[0] / "somebody"
+        home = planner.HOME_PARENTS[0] / "somebody"
         assert home_within(home, {}) == home
         assert home_within(home / "project", {}) is None
 

@@ -1,4 +1,4 @@
-"""Every connection passes here: the rules decide, a name is resolved once, and what was checked is connected to."""
+"""Authorize every connection: apply the rules, resolve the name once, connect to the checked addresses."""
 
 import asyncio
 import os
@@ -28,12 +28,12 @@ from skills_runtime.sandbox.egress.rules import (
 from skills_runtime.sandbox.egress.streams import Peer
 
 MAX_ADDRESSES = 4
-"""How many addresses of one name are tried."""
+"""Addresses of one name that are tried."""
 DISCARD_PORT = 9
 
 
 class Flow:
-    """One request or tunnel under way: what was allowed, and how many bytes have passed."""
+    """One request or tunnel in progress: what was allowed, and its byte counts."""
 
     def __init__(
         self, authorizer: "EgressAuthorizer", allowed: EgressRecord, rule: Rule, addresses: Sequence[Address]
@@ -46,12 +46,12 @@ class Flow:
         self._bytes_down = 0
 
     def count_sent(self, count: int) -> None:
-        """Count bytes that go out; raises when the sandbox has used up its share."""
+        """Count bytes sent; raise when the sandbox has used up its limit."""
         self._bytes_up += count
         self._authorizer.use_bytes(count)
 
     def count_received(self, count: int) -> None:
-        """Count bytes that come in; raises when the sandbox has used up its share."""
+        """Count bytes received; raise when the sandbox has used up its limit."""
         self._bytes_down += count
         self._authorizer.use_bytes(count)
 
@@ -76,7 +76,7 @@ class Flow:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Record the end, and what stopped it if something did."""
+        """Record the end, and the error that caused it if any."""
         refused = _find_refusal(error)
         record = msgspec.structs.replace(
             self._record, stage="ended", bytes_up=self._bytes_up, bytes_down=self._bytes_down
@@ -109,7 +109,7 @@ class EgressAuthorizer:
         self._questions: dict[tuple[str, int], asyncio.Task[bool]] = {}
 
     async def authorize(self, protocol: Protocol, authority: Authority) -> Flow:
-        """Let one request pass, as far as it is allowed to; raises `Stopped` when it is not."""
+        """Authorize one request; raise `Stopped` when it is denied."""
         host, port = authority.host, authority.port
         if self._last_number >= self.ports.limits.requests:
             raise self.refuse(protocol, Refused("limit", "the sandbox has used up its requests"), authority)
@@ -140,7 +140,7 @@ class EgressAuthorizer:
     def refuse(
         self, protocol: Protocol, refused: Refused, authority: Authority | None = None, verdict: Verdict | None = None
     ) -> Stopped:
-        """Record a refusal; returns what to raise."""
+        """Record a refusal and return the exception to raise."""
         self.record(
             EgressRecord(
                 number=self._next_number(),
@@ -158,7 +158,7 @@ class EgressAuthorizer:
         return Stopped(refused)
 
     def record(self, record: EgressRecord) -> None:
-        """Record a decision; one that cannot be recorded ends the proxy."""
+        """Record a decision; an error here ends the proxy."""
         if record.stage == "decided" and record.number > self.ports.limits.requests + 1:
             return  # the record before already says that the limit is reached
         try:
@@ -167,13 +167,13 @@ class EgressAuthorizer:
             raise SandboxError(f"a decision about the network could not be recorded: {error}") from error
 
     def use_bytes(self, count: int) -> None:
-        """Take bytes off the share of the sandbox."""
+        """Subtract bytes from the sandbox's limit."""
         self._used_bytes += count
         if self._used_bytes > self.ports.limits.total_bytes:
             raise Stopped(self._bytes_exceeded())
 
     async def close(self) -> None:
-        """Cancel the questions that are still unanswered."""
+        """Cancel unanswered questions."""
         for task in self._questions.values():
             task.cancel()
         await asyncio.gather(*self._questions.values(), return_exceptions=True)
@@ -219,7 +219,7 @@ async def _wait_for_answer(question: Awaitable[bool]) -> bool:
 async def resolve_allowed(
     policy: EgressPolicy, rule: Rule, host: Host, port: int, resolve: Resolver
 ) -> list[Address] | Refused:
-    """Return the addresses that may be connected to; those that may not are left out, and it takes one to be left."""
+    """Return the resolved addresses that are allowed; refuse if there are none."""
     literal = host.address
     if literal is not None:
         candidates: list[Address | None] = [literal]
@@ -243,13 +243,13 @@ async def resolve_allowed(
 
 
 async def system_resolver(name: str, port: int) -> Sequence[str]:
-    """Return the addresses that this machine finds for a name."""
+    """Resolve a name as this machine does."""
     results = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(result[4][0]) for result in results))
 
 
 def is_local_address(address: Address) -> bool:
-    """Return whether the address is one of this machine's, where services listen that trust their neighbours."""
+    """Return whether the address belongs to this machine, where services may trust local clients."""
     endpoint = (str(address), 0)
     try:
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:

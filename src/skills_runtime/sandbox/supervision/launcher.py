@@ -1,6 +1,6 @@
-"""The launcher: a small process that forks supervisors, since the runtime must not fork itself.
+"""A small process that forks supervisors, because the runtime itself must not fork.
 
-It has one thread and little memory, so a fork is quick and safe, whatever the runtime has loaded or started.
+It has one thread and little memory, so a fork is quick and safe, whatever the runtime has loaded.
 """
 
 import gc
@@ -13,13 +13,13 @@ from typing import NoReturn
 from . import process_tree
 from .supervisor import adopt_orphans, send_message, supervise, wake_on_child_exit
 
-LEAST_OPEN_MAX = 1 << 16
-"""Where to look for descriptors to close, even if the limit was lowered after they had been opened."""
+# Close at least so many descriptors: the limit may have been lowered after some were opened.
+MIN_OPEN_MAX = 1 << 16
 
 
 def main() -> None:
     """Serve the runtime at the other end of standard input until it closes it or dies."""
-    os.closerange(3, max(os.sysconf("SC_OPEN_MAX"), LEAST_OPEN_MAX))
+    os.closerange(3, max(os.sysconf("SC_OPEN_MAX"), MIN_OPEN_MAX))
     os.setsid()
     os.chdir("/")  # so that this process keeps no file system busy
     # Below a supervisor that was killed there may be orphans: they come here, and are ended here.
@@ -37,7 +37,7 @@ class _Launcher:
         self._woken = wake_on_child_exit()
 
     def run(self) -> None:
-        """Fork until the runtime is gone, then wait for what is still being ended."""
+        """Fork supervisors until the runtime is gone, then wait for those that still end commands."""
         poll = select.poll()
         poll.register(self._channel, select.POLLIN)
         poll.register(self._woken, select.POLLIN)

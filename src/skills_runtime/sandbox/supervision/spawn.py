@@ -1,9 +1,9 @@
-"""Turns a request into a running program: own session, own terminal if asked for, nothing inherited but its streams.
+"""Start a program: own session, own terminal if requested, nothing inherited but its streams.
 
-Limits of the kernel are set from outside, before the command begins. The sandbox tells the number of its first process
-on one descriptor, and waits for a word on another when everything is mounted. Then it reads its filter of system calls,
-which it is given when its mounts are as planned: a sandbox whose supervisor has died begins nothing. A program that
-sets limits and becomes the command would cost an extra start.
+Kernel limits are set from outside before the command starts. The sandbox writes its first process's ID to one
+descriptor, and waits on another after everything is mounted. Then it reads its seccomp filter, which it gets only
+if the mounts are as planned: a sandbox whose supervisor has died starts nothing. A helper that sets limits and
+executes the command would cost an extra start.
 """
 
 import errno
@@ -20,21 +20,21 @@ from typing import Any
 
 from .mounts import Mount, MountsChanged, PlannedMounts, check_mount_points
 
+# Python ignores these; a started program gets the defaults back.
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-"""What a program that is started must hear again."""
 STREAMS = 3
 FIRST_INPUT = 3
+# Temporary descriptor numbers, so that no dup2 overwrites another descriptor.
 ABOVE_INPUTS = 64
-"""Where descriptors wait for their number, so that none is overwritten by another."""
 SETUP_SECONDS = 20.0
-"""Seconds that a fence has to get as far as telling."""
-LARGEST = (1 << 63) - 1
+"""Seconds a sandbox gets to report its first process."""
+MAX_LIMIT = (1 << 63) - 1
 _NO_PROCESS = (errno.ENOENT, errno.ESRCH, errno.EPIPE)
-"""How the system says that a process is no more."""
+"""Errors that mean the process no longer exists."""
 
 
 class SpawnFailed(Exception):
-    """The program did not start: which step failed, with which number of the system."""
+    """The program did not start: the failed step, and its errno."""
 
     def __init__(self, step: str, error: OSError) -> None:
         super().__init__(step, error)
@@ -43,7 +43,7 @@ class SpawnFailed(Exception):
 
 
 def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
-    """Start the program and return its number once it really runs."""
+    """Start the program and return its process ID once it really runs."""
     mounts = [
         (decode_bytes(point), decode_bytes(source), decode_bytes(covered))
         for point, source, covered in request["mounts"]
@@ -104,7 +104,7 @@ def _apply_limits(start: "SandboxStart", sandbox: int, mounts: "Sequence[Mount]"
     try:
         start.apply(sandbox)
     except SetupAborted:
-        # Whether a fence fell because of what was exchanged meanwhile; otherwise it says itself why.
+        # Whether the sandbox failed because a mount point changed meanwhile; otherwise its own output has the reason.
         try:
             _check_mount_points(mounts)
         except SpawnFailed:
@@ -122,7 +122,6 @@ def _apply_limits(start: "SandboxStart", sandbox: int, mounts: "Sequence[Mount]"
 
 
 def _check_mount_points(mounts: "Sequence[Mount]") -> None:
-    """See that no link leads to what the mounts cover."""
     try:
         check_mount_points(mounts)
     except MountsChanged as error:
@@ -134,7 +133,7 @@ def _mounts_changed() -> SpawnFailed:
 
 
 class SandboxStart:
-    """The limits of one command, and the channels to its fence."""
+    """The limits of one command, and the channels to its sandbox."""
 
     def __init__(
         self,
@@ -152,7 +151,7 @@ class SandboxStart:
         self._ours: list[int] = []
         self._theirs: list[int] = []
         self.input = -1
-        """Where the fence reads what it is given last."""
+        """The descriptor from which the sandbox reads its last input."""
         if limits is None:
             return
         self._info, tells = os.pipe2(os.O_CLOEXEC)
@@ -176,7 +175,7 @@ class SandboxStart:
         return [(os.POSIX_SPAWN_DUP2, *pair) for pair in zip(self._theirs, numbers, strict=False)]
 
     def apply(self, sandbox: int) -> None:
-        """Set the limits and let the command begin; a fence that is not as it has to be is killed before it does."""
+        """Set the limits and let the command start; kill a sandbox that is not as planned before that."""
         self._close(self._theirs)
         if self._limits is None:
             return
@@ -195,10 +194,10 @@ class SandboxStart:
             raise
 
     def _send_withheld(self, first: int, data: bytes) -> None:
-        """Hand over what was withheld, when everything is mounted and nothing elsewhere than planned."""
+        """Send the withheld input once everything is mounted as planned."""
         planned = PlannedMounts(self._mounts)
         poll = select.poll()
-        poll.register(self._go, 0)  # the fence hangs up as soon as it has heard the word
+        poll.register(self._go, 0)  # hangs up once the sandbox has read the permission to start
         if not poll.poll(SETUP_SECONDS * 1000):
             raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
         with _abort_on((*_NO_PROCESS, errno.EINVAL)):  # the last for the mounts of one that has just ended
@@ -215,7 +214,7 @@ class SandboxStart:
                     os.kill(process, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let go of the channels."""
+        """Close the channels."""
         self._close(self._theirs)
         self._close(self._ours)
 
@@ -237,16 +236,16 @@ class SandboxStart:
 
 
 class SandboxExited(Exception):
-    """The fence ended before it had a process; it has said itself why."""
+    """The sandbox exited before it had a process; its own output has the reason."""
 
 
 class SetupAborted(SandboxExited):
-    """The fence ended while it was put up, and is left to say so: without what was withheld it begins nothing."""
+    """The sandbox exited during setup; without the withheld input it starts nothing, and its output has the reason."""
 
 
 @contextmanager
 def _abort_on(numbers: "Sequence[int]") -> "Generator[None]":
-    """Take these errors of the system for the end of a fence."""
+    """Treat these errors as the sandbox's exit."""
     try:
         yield
     except OSError as error:
@@ -256,7 +255,7 @@ def _abort_on(numbers: "Sequence[int]") -> "Generator[None]":
 
 
 def set_limits(process: int, values: "list[tuple[str, int]]") -> None:
-    """Set the limits of a process that has begun nothing yet."""
+    """Set the limits of a process that has not started the command yet."""
     try:
         _set_limits(process, values)
     except PermissionError:
@@ -266,7 +265,7 @@ def set_limits(process: int, values: "list[tuple[str, int]]") -> None:
 
 
 def lower_priority(process: int, by: int) -> None:
-    """Make a process, and what is in its group, less urgent than this one, as `nice` counts."""
+    """Lower the priority of a process and its group relative to this one, in `nice` steps."""
     if by > 0:
         priority = os.getpriority(os.PRIO_PROCESS, 0) + by
         for kind in (os.PRIO_PGRP, os.PRIO_PROCESS):
@@ -281,7 +280,7 @@ def _set_limits(process: int, values: "list[tuple[str, int]]") -> None:
         value = (
             requested if most == resource.RLIM_INFINITY else min(requested, most)
         )  # only an administrator could raise it
-        if not 0 <= value <= LARGEST:
+        if not 0 <= value <= MAX_LIMIT:
             raise OSError(errno.ERANGE, os.strerror(errno.ERANGE))
         resource.prlimit(process, kind, (value, value))
 
@@ -326,5 +325,5 @@ def _terminal_actions(streams: Sequence[int]) -> "list[tuple[Any, ...]]":
 
 
 def decode_bytes(text: str) -> bytes:
-    """Decode bytes that were sent as characters of the same number, since JSON has no bytes."""
+    """Decode bytes encoded as Latin-1 characters, since JSON has no bytes."""
     return text.encode("latin-1")
