@@ -274,7 +274,7 @@ class Zygote:
 def _require_isolated(plan: SandboxPlan) -> SandboxPlan:
     """Return the plan; raise `Unusable` if the process would not be isolated or could use the network."""
     if plan.evidence.get("adapter") != ADAPTER or plan.egress is not None:
-        raise Unusable(f"the fence is {plan.evidence.get('adapter')}")
+        raise Unusable(f"the sandbox is {plan.evidence.get('adapter')}")
     return plan
 
 

@@ -81,7 +81,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 def shell_command(text: str) -> tuple[str, ...]:
     """Return the argument vector for a shell line; never a login shell, which would change `PATH`."""
     shell = next((path for path in _SHELLS if Path(path).exists()), _SHELLS[-1])
-    # A shell takes a first word that begins like an option for one, even after `-c`.
+    # A shell parses a first word that begins with a dash as an option, even after `-c`.
     return (shell, "-c", f" {text}" if text.startswith(("-", "+")) else text)
 
 
@@ -133,7 +133,7 @@ def _candidates(command: Command) -> Iterator[Path]:
         yield command.cwd.absolute() / name
         return
     for directory in command.environment.get("PATH", os.defpath).split(os.pathsep):
-        if directory:  # an empty element means `cwd`, where anybody may have put a program of any name
+        if directory:  # an empty element means `cwd`, where a program of any name may lie
             yield command.cwd.absolute() / directory / name
 
 
@@ -194,7 +194,7 @@ def start_error(program: str, directory: Path, *, step: str, number: int) -> Ski
             return AccessRefused(f"`{program}` may not be executed by this user", hint="change its permissions")
         case "exec", errno.ENOEXEC:
             return ValidationFailed(
-                f"`{program}` is not a program of this machine", hint="begin a script with `#!` and its interpreter"
+                f"`{program}` cannot be executed on this machine", hint="start a script with `#!` and its interpreter"
             )
         case "exec", errno.E2BIG:
             return too_long_error(program)

@@ -21,8 +21,8 @@ from skills_runtime.sandbox.machine import SYSTEM_FILES, SYSTEM_ROOTS
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.protected_paths import Findings
 
+# Reported by the kernel, supervisor or proxy; or parsed from the command's output, which may claim anything.
 Certainty = Literal["proven", "suspected"]
-"""Reported by the kernel, supervisor or proxy; or parsed from the command's output, which may claim anything."""
 DeniedAction = Literal["write", "read", "network", "system_call", "limit"]
 
 # Reported per command; a build can fail a thousand times.

@@ -43,8 +43,8 @@ SIGNALS_VERSION = 6
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # Programs look up users and hosts here; without a mount namespace it cannot be replaced.
 FILES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
-STAGE_DIRECTORY = Path(restriction.__file__).parents[1]
-"""The directory of the small program; every user who starts a command must be able to read it."""
+# The directory of the small program; every user who starts a command must be able to read it.
+CODE_DIRECTORY = Path(restriction.__file__).parents[1]
 # The second is for a process that may no longer execute its own interpreter.
 INTERPRETERS = (sys.executable, "/usr/bin/python3")
 TIMEOUT_SECONDS = 10.0
@@ -100,7 +100,7 @@ class Landlock:
                 next((path for path in INTERPRETERS if path and os.access(path, os.X_OK)), INTERPRETERS[-1]),
                 "-I",
                 "-S",
-                str(STAGE_DIRECTORY / "inside" / "landlock.py"),
+                str(CODE_DIRECTORY / "inside" / "landlock.py"),
             ),
             cwd=Path("/"),
             environment=scope_variables(machine),
@@ -125,7 +125,7 @@ def build_specification(policy: SandboxPolicy, machine: Machine, inner: Inner) -
     permitted = AllowedCalls(internet_sockets=shared, unix_sockets=policy.unix_sockets, shared_objects=False)
     interpreter = [str(machine.interpreter)] if machine.interpreter else []
     writing = [*(str(path) for path in policy.writable), *([workspace] if policy.access == "write" else []), *DEVICES]
-    environment = {**inner.environment, "TMPDIR": workspace, "STAGE_DIRECTORY": workspace}
+    environment = {**inner.environment, "TMPDIR": workspace, "CODE_DIRECTORY": workspace}
     limits = policy.limits
     values = {
         "RLIMIT_CORE": 0,

@@ -127,9 +127,9 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
         gaps.append(Gap(promise="cpu", text="the policy sets no limit except the timeout"))
     if policy.access == "write":
         text = (
-            "writes to the workspace are measured every 5 ms while the disk fills up, and new files beyond the limit are"
-            " removed after the command: older files that grew are kept, an unlinked file that no process has open is"
-            " not found, and other writable directories do not count"
+            "writes to the workspace are measured every 5 ms while the disk fills up, and new files beyond the limit"
+            " are removed after the command: older files that grew are kept, an unlinked file that no process has open"
+            " is not found, and other writable directories do not count"
         )
         gaps.append(Gap(promise="disk", text=text))
     return tuple(gaps)

@@ -51,8 +51,8 @@ MAX_LENGTH = 3800
 MAX_DIRECTORIES = 100_000
 MAX_SECONDS = 10.0
 """Seconds of one scan; what has been read is cached, so the next scan gets further."""
+# Directories that are hidden as a whole because they hold too much to scan, or too many runs.
 MAX_CONCEALED = 50
-"""Directories that are hidden as a whole because they hold too much to scan, or too many runs."""
 MAX_CONFIG_BYTES = 1 << 20
 MAX_KEY_BYTES = 1 << 20
 """Bytes of a file searched for a private key."""
@@ -289,8 +289,8 @@ class _Scan:
         self._hidden_directories: set[Path] = set()
         self._obeyed: set[Path] = set()
         self._links: set[Path] = set()
+        # Protected because of their path: they would not be found again if a parent directory were moved.
         self._by_path: set[Path] = set()
-        """Protected because of their path: they would not be found again if a parent directory were moved."""
         self._concealed: set[Path] = set()
         self._too_deep: list[Path] = []
         self._complete = True

@@ -37,8 +37,8 @@ TOKEN_BYTES = 4
 """Approximate number of bytes in a token."""
 DEFAULT_YIELD_MS = 50
 MAX_YIELD_MS = 10 * 60 * 1000
+# Time between SIGHUP and SIGKILL; short, so that cancelling a run with open sessions takes less than a second.
 GRACE_SECONDS = 0.3
-"""Time between SIGHUP and SIGKILL; short, so that cancelling a run with open sessions takes less than a second."""
 WRITE_MS = 5000
 """How long a program may take to read its input."""
 

@@ -148,11 +148,11 @@ T = TypeVar("T")
 Job = Callable[[], Callable[[], object]]
 """Runs a function and returns a callback that delivers the result."""
 
+# Idle threads kept for the next call: starting one costs more than a small function.
 MAX_IDLE_THREADS = 64
-"""Idle threads kept for the next call: starting one costs more than a small function."""
 
+# Only appended to and popped from: both are atomic, so no lock is needed.
 _idle: list["_Worker"] = []
-"""Only appended to and popped from: both are atomic, so no lock is needed."""
 os.register_at_fork(after_in_child=_idle.clear)  # a child has the list, but not the threads
 
 

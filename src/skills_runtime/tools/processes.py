@@ -195,8 +195,8 @@ def emit_decision(record: "EgressRecord", context: ToolContext, session_id: int 
     )
 
 
+# Between SIGTERM and SIGKILL: a cancelled run is gone within a second.
 GRACE_SECONDS = 0.5
-"""Between SIGTERM and SIGKILL: a cancelled run is gone within a second."""
 MAX_OUTPUT_BYTES = 16 << 20
 """Limit for each stream; a longer one loses its middle and says so."""
 DEFAULT_TIMEOUT_MS = 60_000

@@ -321,8 +321,8 @@ def normalize_path(path: str) -> str:
     return f"/{parts}" if path.startswith("/") else parts or path[:1]
 
 
+# Paths that only an administrator can write: a program from the project must not run for a read-only tool.
 RIPGREP_PATHS = ("/usr/local/bin/rg", "/usr/bin/rg", "/opt/homebrew/bin/rg")
-"""Paths that only an administrator can write: a program from the project must not run for a read-only tool."""
 MAX_ARGUMENT_BYTES = 512 * 1024
 """Limit for the names passed to one process."""
 OUTPUT_BYTES = 2 << 20

@@ -41,7 +41,7 @@ def connect(runtime_dir: RuntimeDirectory, deadline: float | None) -> socket.soc
                 connection.settimeout(_remaining(deadline))
                 connection.connect(runtime_dir.address)
                 break
-            except BlockingIOError:  # too many wait already
+            except BlockingIOError:  # the backlog of the socket is full
                 time.sleep(RETRY_SECONDS)
         check_peer(connection)
     except OSError as error:
@@ -82,7 +82,7 @@ def send_request(
             f"a request has {protocol.MAX_REQUEST} bytes at most", hint="write what is longer to a file"
         )
     try:
-        with suppress(BrokenPipeError):  # refused before all was said; why can be read
+        with suppress(BrokenPipeError):  # refused before the whole request was sent; the answer has the reason
             connection.settimeout(_remaining(deadline))
             connection.sendall(request)
         answer = bytearray()
@@ -119,11 +119,11 @@ def _connection_error(error: OSError) -> ToolError:
 READY = 3
 """Descriptor on which the server reports that it is ready, or why it failed."""
 
+# Forks before loading anything, so that init adopts the server and it never becomes a zombie.
 _BOOT = (
     "import os, sys; os.fork() and os._exit(0); os.setsid(); os.chdir('/'); sys.path.append(sys.argv[1]);"
     " from skills_runtime.engine.runtime_server import main; main(sys.argv[2:])"
 )
-"""Forks before loading anything, so that init adopts the server and it never becomes a zombie."""
 
 _PACKAGES = str(Path(__file__).parents[3])
 
@@ -167,7 +167,7 @@ def _spawn(
     try:
         pid = os.posix_spawn(
             sys.executable,
-            # -P: the directory somebody happens to stand in must not offer modules.
+            # -P: never import from the working directory.
             [sys.executable, "-P", "-c", _BOOT, _PACKAGES, str(runtime_dir.workspace_root), repr(idle_seconds)],
             {name: value for name, value in environment.items() if name not in (MARKER, PROCESS_MARKER)},
             file_actions=[
@@ -191,5 +191,5 @@ def report_ready(error: SkillsRuntimeError | None = None) -> None:
     try:
         os.write(READY, protocol.success({"pid": os.getpid()}) if error is None else protocol.failure(error))
         os.close(READY)
-    except OSError:  # started by hand, or whoever wanted it has gone
+    except OSError:  # started by hand, or its starter has exited
         return

@@ -69,7 +69,7 @@ def parse_request(data: bytes, *, secret: str) -> Request:
         raise ValidationFailed(
             "the request is not a JSON object with `method`, `params` and `secret`", hint="see `RuntimeClient`"
         ) from None
-    # Compared in constant time: how long a refusal takes says nothing of the secret.
+    # Constant time, so that the duration of a refusal reveals nothing about the secret.
     if not hmac.compare_digest(request.secret.encode(errors="surrogatepass"), secret.encode()):
         raise AccessRefused("the secret is wrong", hint="read it from `server.json`, after connecting")
     return request

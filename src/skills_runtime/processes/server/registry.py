@@ -115,8 +115,8 @@ class Registry:
 PATIENCE_MS = 5000
 """How long killed processes may take to exit."""
 
+# Limits the attempts against processes that fork faster than they are killed.
 ROUNDS = 100
-"""Limits the attempts against processes that fork faster than they are killed."""
 
 
 class Cleanup(msgspec.Struct, frozen=True, kw_only=True):

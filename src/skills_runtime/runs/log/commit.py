@@ -24,8 +24,8 @@ from skills_runtime.ports import Disk
 from skills_runtime.runs.log.chain import Position
 from skills_runtime.storage import sync_path
 
+# Magic numbers of file systems where `syncfs` is reliable: ext, XFS, Btrfs, F2FS, tmpfs.
 SYNCFS_FILE_SYSTEMS = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
-"""Magic numbers of file systems where `syncfs` is reliable: ext, XFS, Btrfs, F2FS, tmpfs."""
 _SYNCFS_ERRORS_SINCE = (5, 8)
 """The first Linux version whose `syncfs` reports write errors."""
 

@@ -62,8 +62,8 @@ TEXTLESS_PAYLOADS: frozenset[type[Payload]] = frozenset(
 
 MAX_PAYLOAD_BYTES = MAX_LINE_BYTES - 4096
 """Leaves room for the other fields of a line."""
+# How long `commit_soon` waits for a commit that would sync the same lines.
 SOON_SECONDS = 0.005
-"""How long `commit_soon` waits for a commit that would sync the same lines."""
 
 _numbers = itertools.count()
 _encode_json = msgspec.json.Encoder().encode

@@ -20,8 +20,8 @@ Variant = Literal["with_skill", "without_skill"]
 NAMESPACE, DISTRACTOR_NAMESPACE = "eval", "beside"
 """Namespaces of the evaluated skill and of the others."""
 MAX_INPUT_BYTES = 256 << 20
+# Step limit of a query: a model that has not called a skill by then is not going to.
 MAX_STEPS = 3
-"""Step limit of a query: a model that has not called a skill by then is not going to."""
 _UNUSED_SUFFIXES = ("skipped", "offered", "listed", "routed", "discovered", "shadowed", "unloaded")
 _NAME_FIELDS = ("skill_name", "skill", "name", "skill_mention", "mention_text")
 

@@ -112,7 +112,7 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
 
 def screen(directory: Path, hashed: Hashed, inspected: InspectedSkill, signature: SignatureStatus) -> Screened:
     """Scan a skill that is about to be installed."""
-    from skills_runtime.skills.scan import scan_directory  # a large table of rules that nothing else here needs
+    from skills_runtime.skills.scan import scan_directory  # a large table of rules, needed only here
 
     skill, run = inspected.skill, inspected.run
     report = scan_directory(directory)

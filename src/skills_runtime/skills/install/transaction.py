@@ -189,7 +189,7 @@ def _is_alive(work: str) -> bool:
 
 
 def _replace_directory(new: Path, target: Path, backup: Path) -> None:
-    """Move a directory to its place; what was there goes to `aside`, in the same instant where the system can do it."""
+    # Exchanges both directories in one step where the system can, so that there is always a skill in place.
     if not os.path.lexists(target):
         new.rename(target)
     elif exchange_paths(new, target):

@@ -1,7 +1,7 @@
 """Scan the directory of a skill for malicious content, without running any of it.
 
-Detectors leave marks in each file; a mark weighs less where the words around it quote, forbid or teach what it stands
-for. What remains becomes the findings of a report.
+Detectors mark text; a mark weighs less if its context quotes, forbids or teaches the marked behavior. The remaining
+marks become findings.
 """
 
 import re
@@ -297,7 +297,7 @@ def _embedded_marks(text: Text, profile: Profile) -> Iterator[Mark]:
                 yield Mark(code="R001", severity="low", start=wildcard.start(), end=wildcard.end())
         if region.kind != "fence" or region.language not in _EMBEDDED:
             continue
-        # Blanks in the place of the fence's first line, so that places stay the same.
+        # Blanks replace the opening line of the code block, so that offsets stay the same.
         first, _, rest = text.body[region.start : region.end].partition("\n")
         code, closing, _ = rest.rpartition("\n")
         body = " " * len(first) + "\n" + (code if closing else rest)

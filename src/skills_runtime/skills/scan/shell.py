@@ -1,7 +1,6 @@
-"""Split shell text into commands and find downloads that are run, data that is sent, persistence and disabled guards.
+"""Split shell text into commands; find downloads that are run, data sent away, persistence, disabled safeguards.
 
-Tricks that keep words from being recognised are undone first. Downloads that are run come next, then what is sent away,
-then patterns of single commands; `shell_marks` joins them.
+Obfuscation of words is undone first.
 """
 
 import re
@@ -84,8 +83,8 @@ def _character(match: re.Match[str]) -> str:
     return chr(code % 256)
 
 
+# Prefilter: without one of these words nothing is downloaded.
 FETCHERS = ("curl", "wget", "fetch", "aria2c", "iwr", "irm", "invoke-", "downloadstring", "webclient")
-"""Words without one of which nothing is downloaded."""
 _FETCH = r"(?:curl|wget|fetch|aria2c|iwr|irm|invoke-webrequest|invoke-restmethod)"
 _RUNNER = (
     r"(?:sudo\s+(?:-\w+\s+)*)?(?:/usr)?(?:/bin/)?(?:env\s+(?:\S+=\S+\s+)*)?(?:(?:ba"
@@ -131,8 +130,8 @@ _ARCHIVE = re.compile(
     re.I,
 )
 
+# Prefilter: without one of these words no package is installed from a URL.
 PACKAGERS = ("index-url", "find-links", "registry", ".tgz", ".tar.gz", "pip", "npm")
-"""Words without one of which no package is installed from an address."""
 _PACKAGES = re.compile(
     (
         r"\b(?:pip[\d.]*|uv)\s+(?:pip\s+)?(?:install|add|sync)\b[^\n]{0,200}?"
@@ -233,6 +232,7 @@ def _is_run(name: str, path: str, block_text: str) -> bool:
     return bool(run.search(block_text)) or (path.startswith("/tmp/.") and block_text.count(path) > 1)
 
 
+# Prefilter: without one of these words nothing is sent.
 SENDERS = (
     "curl",
     "wget",
@@ -259,7 +259,6 @@ SENDERS = (
     "ping ",
     "getent",
 )
-"""Words without one of which nothing is sent."""
 
 _SEND = re.compile(
     (

@@ -192,7 +192,7 @@ class Bundles:
             if not self._is_intact(path, bundle):
                 data = self._load_zip(bundle, path, fetch)
                 with lock_directory(self._cache):
-                    if not self._is_intact(path, bundle):  # somebody may have put it right meanwhile
+                    if not self._is_intact(path, bundle):  # another process may have repaired it meanwhile
                         self._store(path, data, bundle)
         except OSError as error:
             reason = f"`{self._cache}` cannot be used: {error.strerror or error}"

@@ -1,6 +1,6 @@
 """Parse the files beside a `SKILL.md`: `skill.yaml` with the action, and the required environment variables.
 
-Pure, and no bytes make it raise. JSON and YAML are both fine in a `skill.yaml`.
+Pure; never raises for any bytes. `skill.yaml` may be JSON or YAML.
 """
 
 import re
