@@ -205,7 +205,7 @@ class Executor:
                 continue
             try:
                 record = layout.read(position[1])
-            except NotFound:  # it is just being begun, or removed
+            except NotFound:  # it is being created or removed
                 continue
             if status in (None, record.status) and skill in (None, record.skill):
                 records.append(record)

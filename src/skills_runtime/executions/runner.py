@@ -77,7 +77,7 @@ async def wait_uncancelled(task: "asyncio.Future[Any]") -> None:
         except asyncio.CancelledError:
             continue
     if not task.cancelled():
-        task.exception()  # looked at, so that nobody complains that it was not
+        task.exception()  # retrieve the exception, or asyncio would log it
 
 
 class ConcurrencyLimit:
@@ -171,7 +171,7 @@ class ExecutionRunner:
                     zygote = await self._pool.acquire(self._kind(attempt, execution))
                     result = await self._in_thread(active, self._run_warm, zygote, attempt, execution)
             if result is None:
-                # Executions in the directory of the skill itself go one after another.
+                # Executions in the skill's own directory run one after another.
                 shared = request.run.isolation != "copy"
                 lock = self._shared.setdefault(_directory(request.skill), asyncio.Lock()) if shared else nullcontext()
                 async with lock:
@@ -214,7 +214,7 @@ class ExecutionRunner:
             except Unusable:
                 return None
             finally:
-                with suppress(OSError):  # a skill may have removed it
+                with suppress(OSError):  # the skill may have removed it
                     os.rename(zygote.work, execution.stage)  # noqa: PTH104
         finally:
             self._pool.release(zygote)

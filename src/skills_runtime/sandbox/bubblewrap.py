@@ -273,17 +273,17 @@ def _system_options(policy: SandboxPolicy, machine: Machine, descriptors: Mappin
         yield from ("--perms", "0444", "--file", str(number), path)
     if policy.network == "host":
         yield from ("--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
-    # A view of the own processes only; settings of the kernel can be read, not changed.
+    # Only the command's own processes are visible; kernel settings can be read, not changed.
     yield from ("--proc", "/proc")
     for path in machine.kernel_secrets:
         yield from ("--ro-bind", "/dev/null", path)
     for path in machine.kernel_directories:
         yield from ("--tmpfs", path, "--remount-ro", path)
-    # Bubblewrap covers what it finds writable; for a command of the administrator it looks with the wrong eyes.
+    # bwrap covers only what its own user may write in /proc, which is the wrong user for a command of root.
     yield from ("--remount-ro", "/proc")
     yield from ("--dev", "/dev", *_tmpfs_options("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
     yield from (*_tmpfs_options("/tmp", policy.limits.temporary_bytes), "--dir", HOME, "--dir", "/var")
-    # The same as `/tmp`, unless something of the user lies there: nothing can be mounted through a link.
+    # An alias of `/tmp`, unless the user has something there: nothing can be mounted through a link.
     if any(path.is_relative_to("/var/tmp") for path in (policy.workspace, *policy.readable, *policy.writable)):
         yield from _tmpfs_options("/var/tmp", policy.limits.temporary_bytes)
     else:
@@ -308,21 +308,21 @@ def _workspace_options(policy: SandboxPolicy, protection: Protection, empty: Map
     hidden = [*protection.hidden_directories, *policy.hidden]
     for path in hidden:
         yield from ("--tmpfs", str(path))
-    for path in policy.readable:  # what the runtime itself keeps there for a command, such as a skill
+    for path in policy.readable:  # files the runtime provides, such as a skill
         if any(path.is_relative_to(directory) and path != directory for directory in hidden):
             yield from ("--ro-bind", str(path), str(path))
     yield from _writable_options(path for path in policy.writable if path not in policy.opened)
     for path in policy.aliases:
-        if not path.is_relative_to(policy.workspace):  # such a link is there already
+        if not path.is_relative_to(policy.workspace):  # otherwise the link exists already
             yield from ("--symlink", str(policy.workspace), str(path))
     for (
         path
-    ) in protection.hidden_files:  # by an empty file where there is one, else by a device, which cannot be copied
+    ) in protection.hidden_files:  # covered by an empty file if a regular one, else by a device, which cannot be copied
         covered = (
             ("--perms", "0444", "--ro-bind-data", str(empty[path])) if path in empty else ("--ro-bind", "/dev/null")
         )
         yield from (*covered, str(path))
-    for path in protection.concealed:  # bounded by size, since to make one read-only costs as much as another mount
+    for path in protection.concealed:  # limited in size, since a read-only remount costs as much as another mount
         yield from ("--size", "4096", "--perms", "0555", "--tmpfs", str(path))
     for path in hidden:
         yield from ("--remount-ro", str(path))
@@ -372,7 +372,7 @@ def _outside_path(point: str, policy: SandboxPolicy) -> str:
 
 @cache
 def _probe_cached(program: str, user: int) -> Capabilities:
-    del user  # what one may do another may not
+    del user  # part of the cache key: what works for one user may fail for another
     path = find_program(program)
     if path is None:
         problem = (

@@ -97,7 +97,7 @@ def find_denials(
         return ()
     denials = [*_limit_denials(outcome, policy), *_host_denials(outcome, policy)]
     if outcome.signal == signal.SIGSYS or outcome.exit_code == 128 + signal.SIGSYS:
-        # The end that the filter of system calls puts to a command; its shell tells of it by an exit code.
+        # seccomp kills with SIGSYS; a shell reports that as exit code 159.
         certainty, phrase = (
             ("proven", "used") if outcome.signal == signal.SIGSYS else ("suspected", "seems to have used")
         )
@@ -208,7 +208,7 @@ class _PathDenials(msgspec.Struct, frozen=True, kw_only=True):
         control = (*self.control, *policy.hidden)
         reason = why_not_path(str(existing), writing=writing, control=control, within=workspace, programs=programs)
         if missing and reason in (IS_SECRET, IS_OWN):
-            return None  # not even whether it is there is told
+            return None  # whether a hidden path exists is not revealed
         return _denial(path, existing, reason, writing=writing)
 
     def _is_own(self, path: Path) -> bool:

@@ -117,7 +117,7 @@ def load_runtime_code(workspace: Path) -> None:
     import skills_runtime
 
     for package in RUN_PACKAGES:
-        with suppress(ImportError):  # an optional one is not installed
+        with suppress(ImportError):  # an optional package is not installed
             importlib.import_module(f"skills_runtime.{package}")
     for info in pkgutil.walk_packages(skills_runtime.__path__, "skills_runtime."):
         if info.name.split(".")[1] in RUN_PACKAGES and "inside" not in info.name and "supervision" not in info.name:

@@ -104,7 +104,7 @@ def apply_grant(
         network, egress = "allow-list", egress or Egress()
         egress = msgspec.structs.replace(egress, allow=tuple(dict.fromkeys((*egress.allow, *rules))))
     raised: dict[str, int] = {}
-    for limit in grant.limits:  # limits only go up: no limit at all stays none
+    for limit in grant.limits:  # limits only go up; an unlimited one stays unlimited
         now: int | None = getattr(policy.limits, limit.name)
         if now is not None and limit.value > now:
             raised[limit.name] = limit.value
@@ -265,7 +265,7 @@ def is_secret(path: Path) -> bool:
 def _system_reason(path: str, *, writing: bool) -> str | None:
     if _is_in(path, CLOSED_TO_ALL):
         return "it belongs to the kernel"
-    # Temporary files of other programs lie there, and those of no system.
+    # Below `/tmp` lie temporary files of other programs, but no system files.
     if writing and _is_in(path, CLOSED_TO_WRITING) and not path.startswith(("/var/tmp/", "/private/var/folders/")):
         return "it belongs to the system"
     return None

@@ -108,7 +108,7 @@ class Landlock:
             setup=SandboxSetup(
                 inputs=(json.dumps(specification).encode(),),
                 control_groups=build_control_groups(policy.limits, machine),
-                # What Landlock cannot protect is not the command's own either.
+                # Landlock cannot protect these paths, but they must not count as written by the command.
                 watch=build_watch(policy, machine, (*list_protected(policy, findings), *list_hidden(policy, findings))),
             ),
         )
@@ -151,7 +151,7 @@ def _characters(text: str) -> str:
 
 @cache
 def _probe_cached(user: int) -> Capabilities:
-    del user  # what one may do another may not
+    del user  # part of the cache key: what works for one user may fail for another
     try:
         version = restriction.version() if sys.platform == "linux" else 0
     except OSError as error:

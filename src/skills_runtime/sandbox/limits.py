@@ -96,7 +96,7 @@ def _limits_processes(machine: Machine, *, own_users: bool) -> bool:
         return True
     if machine.control_groups is not None and machine.control_groups.pids is not None:
         return True
-    # The kernel counts the processes of a user for each user namespace, but lets an administrator have any number.
+    # RLIMIT_NPROC counts the processes of a user per user namespace, but does not bind root.
     return own_users and machine.user != 0
 
 

@@ -179,7 +179,7 @@ def _machine(user: int) -> Machine:
     roots = [root for root in SYSTEM_ROOTS if Path(root).is_dir()]
     files = _existing(SYSTEM_FILES)
     processor = platform.machine()
-    # Programs made for the runtime's Python, such as an environment in the workspace, need what it was made from.
+    # Virtual environments in the workspace need the Python they were created from.
     home = Path(sys.base_prefix).resolve()
     is_system = any(home.is_relative_to(root) for root in roots)
     return Machine(

@@ -95,7 +95,7 @@ class OsSandbox:
             plan = self.with_grant(request.grant).plan(msgspec.structs.replace(request, grant=None))
             evidence = {**plan.evidence, "granted": msgspec.to_builtins(request.grant)}
             return msgspec.structs.replace(plan, evidence=evidence)
-        recovered = recover(self._records)  # of commands whose runtime was killed
+        recovered = recover(self._records)  # commands whose runtime was killed
         chosen, policy, sandboxed = self._wrap(request)
         egress = find_egress(policy, chosen.gaps)
         return SandboxPlan(
@@ -115,7 +115,7 @@ class OsSandbox:
                 "gaps": [str(gap) for gap in chosen.gaps],
                 "accepted_gaps": sorted(policy.accepted_gaps),
                 **({"home_workspace": True} if policy.allow_home else {}),
-                # The list itself, for readers of a result and approvers of a call.
+                # The list itself, for readers of results and for approvers.
                 **({} if egress is None else {"egress": msgspec.json.decode(msgspec.json.encode(egress))}),
                 **({"quarantined": quarantine_report(recovered)} if recovered else {}),
             },
@@ -128,7 +128,7 @@ class OsSandbox:
     def _state(self) -> Path:
         if self._given_state is not None:
             return self._given_state
-        from skills_runtime.config import state_home  # loads all about settings
+        from skills_runtime.config import state_home  # loads the settings code
 
         return state_home(self._variables) / "sandbox"
 
@@ -177,7 +177,7 @@ class OsSandbox:
         machine = self._machine or this_machine()
         policy = self._policy_for(request)
         if machine.user == 0 and policy.owner not in (None, (0, 0)):
-            machine = msgspec.structs.replace(machine, interpreter=None)  # it may lie where the owner has no rights
+            machine = msgspec.structs.replace(machine, interpreter=None)  # it may lie where the owner has no access
         findings = scan_policy(policy)
         chosen = self._choose(policy, machine, findings)
         egress = find_egress(policy, chosen.gaps)
@@ -218,7 +218,7 @@ class OsSandbox:
             )
         owner = owner_of(policy.workspace)
         if owner is None and policy.access == "write" and os.geteuid() == 0 and policy.workspace.stat().st_uid != 0:
-            # Root inside the sandbox has no rights there, and another user cannot reach the directory.
+            # Root inside the user namespace has no rights there, and another user cannot reach the directory.
             raise SandboxError(
                 f"`{policy.workspace}` belongs to another user, who cannot get there, so that no command could write"
                 " to it",
@@ -263,7 +263,7 @@ def owner_of(workspace: Path) -> tuple[int, int] | None:
 
 def check_workspace(workspace: Path, variables: Mapping[str, str], *, allow_home: bool = False) -> None:
     """Refuse a workspace that belongs to the system, or is or holds a home directory."""
-    in_memory = MEMORY in workspace.parents  # which is a place for files like any other
+    in_memory = MEMORY in workspace.parents  # `/dev/shm` holds ordinary files
     in_kernel_file_system = not in_memory and any(workspace.is_relative_to(root) for root in KERNEL_FILE_SYSTEMS)
     if str(workspace) in FORBIDDEN_WORKSPACES or in_kernel_file_system:
         raise SandboxError(

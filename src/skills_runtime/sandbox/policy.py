@@ -190,9 +190,9 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """The identity of the policy: an approval under one digest does not hold under another."""
         values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_text, order="sorted")
-        del values["protected"]  # it only tightens, and a run that is resumed has other files of configuration
+        del values["protected"]  # it only tightens, and a resumed run has other configuration files
         for name in _ADDED:
-            if not values[name]:  # so that a policy without them keeps the name it has always had
+            if not values[name]:  # so that policies without these fields keep their digest
                 del values[name]
         return "sha256:" + hashlib.sha256(msgspec.json.encode(values, order="sorted")).hexdigest()
 

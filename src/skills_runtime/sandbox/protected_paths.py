@@ -113,7 +113,7 @@ def read_directory(path: str) -> Directory | Inaccessible | None:
     if len(path) > MAX_LENGTH:
         return _TOO_DEEP
     try:
-        # A path object for each of many thousands of directories would cost more than the look itself.
+        # Strings, not `Path` objects, which would cost more than the scan itself for many thousands of directories.
         info = os.lstat(path)
         directory = _cache.get(path)
         if directory is not None and directory.changed_ns == info.st_ctime_ns and directory.inode == info.st_ino:
@@ -186,7 +186,7 @@ def find_hard_links(secrets: Iterable[Path], paths: Iterable[Path], directories:
     numbers = {number for _, number in linked}
     alike: list[str] = []
     for directory in directories if linked else ():
-        with suppress(OSError), os.scandir(directory) as entries:  # it may be gone, or covered as a whole
+        with suppress(OSError), os.scandir(directory) as entries:  # it may be gone, or hidden as a whole
             alike += [entry.path for entry in entries if entry.inode() in numbers]
     return {Path(path) for path in alike if (identity := _identity(path)) is not None and identity[0] in linked}
 
@@ -231,7 +231,7 @@ def paths_in_git_config(config: Path, *, depth: int = MAX_INCLUDES) -> Iterator[
             yield from [value] if key in _PATH_KEYS and value else ()
             yield from (
                 argument for argument in _ARGUMENT.findall(value) if "/" in argument.rstrip("/")
-            )  # no prefix of branches
+            )  # a slash at the end alone marks a branch prefix
 
 
 def small_text(path: Path) -> str:
@@ -315,8 +315,9 @@ class _Scan:
         """Scan level by level, so that one large subtree cannot keep paths near the top from being seen."""
         count, end = 0, time.monotonic() + MAX_SECONDS
         queues = (self._own, self._foreign, self._read_only_queue)
-        for queue in queues:  # an earlier one fills those that follow
-            for path in queue:  # which grows meanwhile
+        # A queue may add to those after it.
+        for queue in queues:
+            for path in queue:  # grows during the loop
                 count += 1
                 if count > MAX_DIRECTORIES or (count % _CLOCK_EVERY == 0 and time.monotonic() > end):
                     self._conceal(map(Path, [*queue[queue.index(path) :], *self._paths_in_later_queues(queue)]))
@@ -359,7 +360,7 @@ class _Scan:
     def findings(self) -> Findings:
         """Return all findings, in a deterministic order."""
         self._join_runs()
-        self._read_only -= self._hidden_files  # what covers those is read-only too
+        self._read_only -= self._hidden_files  # a mount that hides them makes them read-only too
         hidden = self._hidden_directories
         for paths in (self._read_only, self._hidden_files, self._hidden_directories):
             paths -= {path for path in paths if not hidden.isdisjoint(self._between(path))}
@@ -389,7 +390,7 @@ class _Scan:
         paths: set[Path] = set()
         for path in (*self._read_only, *self._by_path):
             parents = self._between(path)
-            if self._read_only.isdisjoint(parents):  # nothing is moved in what is read-only
+            if self._read_only.isdisjoint(parents):  # nothing can be moved inside a read-only directory
                 paths.update(parents)
         return tuple(sorted(paths, key=lambda path: (len(path.parts), path)))
 
@@ -423,7 +424,8 @@ class _Scan:
     def _descend(self, path: Path, queue: list[str]) -> None:
         if path in self._hidden_directories:
             return
-        if path in self._read_only or path.name == REPOSITORY:  # where another command may have put secrets
+        # Another command may have put secrets there.
+        if path in self._read_only or path.name == REPOSITORY:
             queue = self._read_only_queue
         elif queue is self._own and path.name in SKIPPED:
             queue = self._foreign
@@ -468,7 +470,7 @@ class _Scan:
         for name in GIT_CONTROL_PATHS:
             self._note_path(directory / name)
         if directory != self._workspace:
-            self._by_path.add(directory / "config")  # so that the directory itself keeps its place
+            self._by_path.add(directory / "config")  # pins the directory itself
         configured = (*paths_in_git_config(directory / "config"), *paths_in_git_config(directory / "config.worktree"))
         for text in {*configured, *self._paths_in_global_git_config}:
             for base in (work_tree, directory):
@@ -511,11 +513,12 @@ class _Scan:
                 self._note_obeyed(path, is_link=is_link)
         elif is_own and not (is_directory or is_link) and _holds_key(path):
             self._hidden_files.add(path)
-            self._by_path.add(path)  # in others' code it would not be found
+            self._by_path.add(path)  # it is not searched for in third-party code
 
     def _note_secret(self, path: Path, *, is_directory: bool, is_link: bool, is_own: bool) -> None:
         variables = path.name.startswith(ENV_FILE_PREFIX)
-        if path.name in SECRET_TEMPLATES or (variables and is_directory):  # where some people keep their Python
+        # Virtual environments are often called `.env`.
+        if path.name in SECRET_TEMPLATES or (variables and is_directory):
             return
         if is_link:
             self._note_secret_link(path)
@@ -578,7 +581,7 @@ def _inner_repositories(directory: Path) -> Iterator[Path]:
         if path.is_symlink() or any(os.path.lexists(path / name) for name in ("HEAD", *GIT_CONTROL_PATHS)):
             yield path
             continue
-        with suppress(OSError), os.scandir(path) as entries:  # the name of a submodule may have slashes
+        with suppress(OSError), os.scandir(path) as entries:  # the name of a submodule may contain slashes
             pending += [Path(entry.path) for entry in entries if entry.is_dir()]
 
 
@@ -621,7 +624,7 @@ def scan_policy(policy: SandboxPolicy) -> Findings:
     findings = scan(policy.workspace, policy.protected)
     if not policy.opened:
         return findings
-    if policy.access == "read":  # nothing can be written there, so there is nothing to hold on to
+    if policy.access == "read":  # nothing can be written, so nothing needs to be pinned
         findings = _only_hidden(findings)
     every = (findings, *(_scan_opened(path, policy) for path in policy.opened))
     names = [name for name in Findings.__struct_fields__ if name != "complete"]

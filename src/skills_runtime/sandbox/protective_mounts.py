@@ -86,7 +86,7 @@ def _limit_mounts(every: Protection, roots: tuple[Path, ...]) -> Protection:
     obeyed = {_project(path) for path in every.read_only}
     closed = frozenset(_closed_directories(beyond & obeyed, roots))
     concealed = frozenset(topmost(beyond & with_secrets))
-    # What lies in a closed directory and holds something closed itself must not become writable again.
+    # A directory inside a closed one that contains something closed itself must not become writable again.
     around = {parent for path in beyond for parent in path.parents}
     open_again = {path for path in (individual & obeyed) - around if _is_below(path, closed) and path not in closed}
     edges = {**dict.fromkeys(closed, True), **dict.fromkeys(open_again, False)}

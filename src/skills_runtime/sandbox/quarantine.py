@@ -69,7 +69,7 @@ def plan_quarantine(policy: SandboxPolicy, findings: Findings, directory: Path, 
     roots = [*([policy.workspace] if policy.access == "write" else []), *policy.writable]
     if not roots:
         return None
-    # What is obeyed only in a home may make a home of the workspace, and is no less the user's then.
+    # Files that only count in a home directory may turn the workspace into one, and must not be created either.
     at_home = (root / name for root in roots for name in (*LOGIN_PATHS, *STARTUP_FILES))
     paths = {
         *findings.obeyed,
@@ -108,7 +108,7 @@ def _is_known(path: Path, quarantine: Quarantine) -> bool:
         path,
         path / "HEAD",
         *([path.parent] if path.name == "HEAD" else []),
-    )  # a repository, or what makes it one
+    )  # a repository, or a file that makes one
     return any(str(alias) in quarantine.known_paths for alias in aliases) or _identity(path) in quarantine.identities
 
 
@@ -187,7 +187,7 @@ def _new_paths(quarantine: Quarantine, scans: Sequence[tuple[Path, Findings]]) -
     for _, findings in scans:
         moved: set[Path] = set()
         many = findings.hidden_files if len(findings.hidden_files) > MAX_SECRETS else ()
-        for path in (*findings.obeyed, *many):  # sorted, so a directory comes before what is in it
+        for path in (*findings.obeyed, *many):  # sorted, so a directory comes before its content
             if not _is_known(path, quarantine) and moved.isdisjoint(path.parents) and not _is_in_use(path):
                 moved.add(path)
                 yield path
@@ -236,7 +236,7 @@ def _move(path: Path, target: Path) -> Quarantined | None:
             _rename(parent, path, target)
         finally:
             os.close(parent)
-    except FileNotFoundError:  # another command has ended meanwhile, and it was moved then
+    except FileNotFoundError:  # another command has ended meanwhile and moved it
         return None
     except OSError as error:
         return Quarantined(path=str(path), problem=error.strerror or str(error))
@@ -252,7 +252,7 @@ def _rename(parent: int, path: Path, target: Path) -> None:
             return
         if error.errno not in (errno.EACCES, errno.EPERM):
             raise
-        # The command may have taken the rights away that moving needs.
+        # The command may have removed the permissions that moving needs.
         Path(f"/proc/self/fd/{parent}").chmod(stat.S_IMODE(os.fstat(parent).st_mode) | stat.S_IRWXU)
         itself = os.open(path.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:

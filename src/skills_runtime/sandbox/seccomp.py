@@ -50,7 +50,7 @@ EVERYWHERE: Mapping[str, int] = {
 }  # fmt: skip
 
 DENIED = (
-    # other processes, and the kernel's memory of what they have open
+    # other processes, and what the kernel knows about their open files
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
     # keys that outlive a process, and interfaces with a long history of vulnerabilities
     "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd",
@@ -59,7 +59,7 @@ DENIED = (
     "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "create_module",
     "get_kernel_syms", "query_module", "syslog", "reboot", "acct", "swapon", "swapoff", "quotactl", "quotactl_fd",
     "iopl", "ioperm", "modify_ldt", "lsm_set_self_attr",
-    # files by another way than their path
+    # access to files without their path
     "open_by_handle_at", "name_to_handle_at", "fanotify_init", "fanotify_mark", "lookup_dcookie",
     # the sandbox itself is built with these
     "mount", "umount2", "pivot_root", "chroot", "setns", "unshare", "fsopen", "fsconfig", "fsmount", "fspick",
@@ -216,9 +216,9 @@ def seccomp_program(architecture: Architecture, permitted: AllowedCalls | None =
         program.label("not x32")
     denied = (*DENIED, *(() if permitted.shared_objects else SHARED_OBJECTS))
     _deny(program, (numbers[name] for name in denied if name in numbers))
-    # Programs that meet these as unknown use the older call, which can be looked into.
+    # ENOSYS makes programs fall back to the older call, whose arguments a filter can read.
     _deny(program, (numbers["clone3"], numbers["openat2"]), error=errno.ENOSYS)
-    # One call could reserve a whole disk; programs write instead, which takes long enough to be seen.
+    # One call could reserve the whole disk; programs fall back to writing, which is slow enough to be measured.
     _deny(program, (numbers["fallocate"],), error=errno.EOPNOTSUPP)
     if not permitted.large_segments:
         _limit_segments(program, numbers["shmget"])

@@ -177,7 +177,7 @@ async def test_a_launcher_that_was_ready_needs_no_files_any_more(
     command: Tagged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dismiss()
-    shutil.copytree(launching.HOME / "supervision", tmp_path / "supervision")
+    shutil.copytree(launching.CODE_DIRECTORY / "supervision", tmp_path / "supervision")
     monkeypatch.setattr(launching, "CODE_DIRECTORY", tmp_path)
     start_launcher()
     shutil.rmtree(tmp_path / "supervision")

@@ -52,7 +52,7 @@ def main() -> NoReturn:
     _find_mounts()
     _prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.nice(NICENESS)
-    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))  # queues would outlive their execution unseen
+    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))  # message queues would outlive their execution unseen
     gc.freeze()
     control.send(b'{"ready": true}')
     initial = _fingerprint()
@@ -61,16 +61,16 @@ def main() -> NoReturn:
         size, streams = _receive(control, buffer)
         if not size:
             os._exit(0)
-        # Nobody looks into this process or takes its descriptors, from before anybody else is here.
+        # Before a child exists: not dumpable, so that no child may inspect this process or take its descriptors.
         _prctl(SET_DUMPABLE, 0, 0, 0, 0)
         if not streams:
-            if size > 1:  # else it is the wish to end an execution that has ended already
+            if size > 1:  # one byte is a late request to end an execution that has ended already
                 scripts.prepare(**json.loads(buffer[:size]))
             continue
         child = _start(buffer[:size], streams)
         for stream in streams:
             os.close(stream)
-        buffer[:size] = bytes(size)  # the next child must not find it
+        buffer[:size] = bytes(size)  # the next child must not see it
         code = _wait_for_exit(control, child)
         usable = _is_clean() and _fingerprint() == initial
         control.send(json.dumps({"exited": code, "usable": usable}).encode())
@@ -138,7 +138,7 @@ def _empty_directory(directory: str, remaining: int) -> int:
             elif is_directory:
                 shutil.rmtree(entry.path)
             else:
-                os.unlink(entry.path)  # noqa: PTH108 - nothing more is imported than has to be
+                os.unlink(entry.path)  # avoids further imports
     return remaining
 
 
@@ -199,7 +199,7 @@ def _run_child(message: bytearray, streams: "list[int]") -> NoReturn:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
         os.closerange(3, 4096)
-        os.setpgid(0, 0)  # a session of its own would be as urgent as any other again
+        os.setpgid(0, 0)  # a session of its own would reset the priority (autogroup)
         request: dict[str, Any] = json.loads(bytes(message))
         os.environ.update(request["environment"])  # noqa: TID251 - its own
         os.chdir(request["cwd"])

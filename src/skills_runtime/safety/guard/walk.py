@@ -552,7 +552,7 @@ _WRAPPERS = frozenset({"command", "builtin", "time", "env", "nohup", "exec"})
 
 def find_pipe_input(script: Script, stages: "list[Node]", bindings: Bindings) -> StandardInput:
     """Return the input of the next pipeline stage: its programs, and the text if it is a single `echo`."""
-    evaluator = Evaluator(script, bindings, Findings(), lambda _: None)  # what is inside is read where it stands
+    evaluator = Evaluator(script, bindings, Findings(), lambda _: None)  # nested commands are assessed where they stand
     programs: list[str | None] = []
     byte_range = (stages[0].start_byte, stages[-1].end_byte)
     stack, visited = list(stages), 0
@@ -623,7 +623,7 @@ def parse_heredoc(node: "Node", script: Script) -> Heredoc:
     lines = raw.split("\n")
     if "<<-" in children:
         lines = [line.lstrip("\t") for line in lines]
-    # What stands before the delimiter on its own line can only be tabs, and no line before it may be the delimiter.
+    # Only tabs may precede the delimiter on its line, and no earlier line may equal the delimiter.
     fits = lines[-1] == "" and delimiter not in lines[:-1] and first > 0 and (body is None or body.start_byte >= first)
     last = script.source.find(b"\n", end.start_byte)
     last_line = script.source[end.start_byte : last if last >= 0 else None].decode(errors="replace")

@@ -160,10 +160,10 @@ class EgressAuthorizer:
     def record(self, record: EgressRecord) -> None:
         """Record a decision; an error here ends the proxy."""
         if record.stage == "decided" and record.number > self.ports.limits.requests + 1:
-            return  # the record before already says that the limit is reached
+            return  # the previous record already reports the limit
         try:
             self.ports.record(record)
-        except OSError as error:  # which would pass for one of the connection
+        except OSError as error:  # otherwise it would look like an error of the connection
             raise SandboxError(f"a decision about the network could not be recorded: {error}") from error
 
     def use_bytes(self, count: int) -> None:
@@ -193,10 +193,10 @@ class EgressAuthorizer:
         if key not in self._questions:
             if len(self._questions) >= self.ports.limits.asks:
                 return Verdict("deny", "no rule allows it, and too many questions have been asked", "not_allowed")
-            # An answer holds as long as the proxy, or every request of a download would ask again.
+            # An answer holds for the lifetime of the proxy; otherwise every request of a download would ask again.
             self._questions[key] = asyncio.ensure_future(_wait_for_answer(self.ports.ask(*key)))
         question = self._questions[key]
-        await asyncio.wait([question])  # not awaited itself: one of several who wait may be cancelled
+        await asyncio.wait([question])  # not awaited itself: one of several waiters may be cancelled
         if not question.cancelled() and question.result() is True:
             return Verdict("allow", "the user allowed it", "", Rule(host=host.text, ports=(port,)), "person")
         return Verdict("deny", "the user denied it", "denied", by="person")
@@ -212,7 +212,7 @@ class EgressAuthorizer:
 async def _wait_for_answer(question: Awaitable[bool]) -> bool:
     try:
         return await question
-    except OSError as error:  # which would pass for one of the connection
+    except OSError as error:  # otherwise it would look like an error of the connection
         raise SandboxError(f"a question about the network could not be asked: {error}") from error
 
 
@@ -254,7 +254,8 @@ def is_local_address(address: Address) -> bool:
     try:
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
             probe.bind(endpoint)
-        # Some machines may bind to any address; but only to one of its own a machine speaks from the same one.
+        # Some machines allow binding to any address, but a socket connected to an own address also has it as its
+        # source.
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
             probe.connect((endpoint[0], DISCARD_PORT))  # sends nothing
             return probe.getsockname()[0] == endpoint[0]

@@ -106,7 +106,7 @@ class Gateway:
             self._handover.allow_start()
             await serve_egress(self._listener, self._ports)
         finally:
-            self._handover.close()  # a command that still waits must not wait for ever
+            self._handover.close()  # a command that still waits for permission to start must not hang
 
     def _stop_accepting(self) -> None:
         # Makes the proxy end with its last connection; a proxy without a network notices by itself.

@@ -47,7 +47,7 @@ class Exchange:
             try:
                 await asyncio.wait({upload, download}, return_when=asyncio.FIRST_COMPLETED)
                 if upload.done():
-                    upload.result()  # a body that is no body ends the exchange at once
+                    upload.result()  # an invalid body ends the exchange at once
                 keep_alive = await download
                 return keep_alive and upload.done() and upload.result()
             finally:

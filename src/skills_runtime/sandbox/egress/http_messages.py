@@ -263,7 +263,7 @@ def _check_host_header(request: Request) -> Refused | None:
     text = request.headers.get("host")
     if text is None:
         return _invalid("the request has no Host header") if request.minor_version == 1 else None
-    # Some clients leave out the port when they ask for a tunnel, where it says nothing about the destination.
+    # Some clients omit the port in CONNECT's Host header, which does not affect the destination.
     default = request.authority.port if request.method == "CONNECT" else HTTP_PORT
     host = split_authority(text, default)
     if isinstance(host, Refused):
@@ -347,7 +347,7 @@ def render_response_head(response: Response, request: Request, *, keep_alive: bo
     lines = list(response.headers.end_to_end())
     length = response.headers.get("content-length")
     if response.framing.kind == "none" and length is not None and response.status != 204:
-        lines.append(("content-length", length))  # of the body that a request without HEAD would bring
+        lines.append(("content-length", length))  # the length that a GET response would have
     elif request.minor_version == 1 or response.framing.kind != "chunked":
         lines.extend(_framing_headers(response.framing))
     lines.append(("connection", "keep-alive" if keep_alive else "close"))

@@ -60,7 +60,7 @@ async def egress_proxy(listener: socket.socket, ports: EgressPorts) -> AsyncGene
     finally:
         serving.cancel()
         await asyncio.wait([serving])
-        listener.close()  # a task that was cancelled before its first step could not do it
+        listener.close()  # a task cancelled before its first step could not close it
     if not serving.cancelled():
         serving.result()
 
@@ -90,7 +90,7 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
 
 
 def _release(connection: socket.socket, semaphore: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
-    connection.close()  # a task that was cancelled before its first step could not do it
+    connection.close()  # a task cancelled before its first step could not close it
     semaphore.release()
 
 

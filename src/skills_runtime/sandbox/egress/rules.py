@@ -138,9 +138,10 @@ def canonical_host(text: str) -> Host | Refused:
         "",
     ):
         return _invalid_host(text, odd)
-    lowered = text.translate(_LOWER)  # only ASCII: to lower `K` (a Kelvin sign) would make another name of it
+    # ASCII only: lower-casing the Kelvin sign would give the letter `k`, another name.
+    lowered = text.translate(_LOWER)
     if _NUMBER.fullmatch(lowered.removesuffix(".").rpartition(".")[2]):
-        # Four plain decimal numbers; octal, hexadecimal and short forms are read differently by different programs.
+        # Four plain decimal numbers; programs disagree about octal, hexadecimal and short forms.
         parts = lowered.split(".")
         if len(parts) != 4 or not all(_OCTET.fullmatch(part) and int(part) <= 255 for part in parts):
             return _invalid_host(lowered, "is a number, but no plain IPv4 address such as 192.0.2.1")

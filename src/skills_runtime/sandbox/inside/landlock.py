@@ -98,7 +98,7 @@ def refuse_privileges() -> None:
 def drop_capabilities() -> None:
     """Drop the capabilities of root."""
     for capability in range(LAST_CAPABILITY + 1):
-        _library.prctl(DROP_BOUNDING, capability, 0, 0, 0)  # those that the kernel does not know are refused
+        _library.prctl(DROP_BOUNDING, capability, 0, 0, 0)  # the kernel refuses capabilities it does not know
     control(AMBIENT, CLEAR_AMBIENT)
     header, none = struct.pack("II", CAPABILITY_VERSION, 0), bytes(24)
     if _library.capset(header, none) != 0:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
 else:
-    # Half the time of a bare interpreter would go into what `signal` and `socket` load around these two.
+    # Importing `signal` and `socket` would take half of a bare interpreter's start time.
     import _signal as signal
 
 GO = b"G"
@@ -41,7 +41,7 @@ def main(arguments: "list[str]") -> int:
 def _hand_over(channel: "_socket.socket", port: int) -> None:
     listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     try:
-        # Bring the interface up where the creator of the network has not, if we may.
+        # Bring the loopback interface up if its creator has not, where that is permitted.
         import fcntl
 
         name = b"lo".ljust(16, b"\0")
@@ -58,7 +58,7 @@ def _hand_over(channel: "_socket.socket", port: int) -> None:
 
 
 def _become(command: "list[str]") -> int:
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and ignoring is inherited
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and children inherit that
         signal.signal(number, signal.SIG_DFL)
     _forget_coerced_locale()
     try:

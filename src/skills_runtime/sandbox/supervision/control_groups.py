@@ -30,7 +30,7 @@ class Groups:
     """The groups of one supervisor."""
 
     def __init__(self) -> None:
-        # A number alone could belong to a process of another container that sees the same groups.
+        # A process ID alone could belong to a process of another container that sees the same groups.
         self._name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns():x}"
         self._specs: GroupSpecs = ()
         self._before: dict[str, int] = {}

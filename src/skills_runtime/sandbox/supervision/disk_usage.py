@@ -100,7 +100,8 @@ class DiskUsage:
             if size > self._bytes or count > self._files:
                 self._has_exceeded = True
                 return True
-            # Something else has written, too: look again when the command could exceed its limit, but not all the time.
+            # Another program has written too: measure again when the command could exceed its limit, but not
+            # constantly.
             left_bytes, left_files = self._bytes - size, self._files - count
             self._certain = (free[0] - left_bytes, free[1] - left_files)
             self._next_walk = (
@@ -118,7 +119,7 @@ class DiskUsage:
         if not self._has_exceeded and gone_bytes <= self._bytes and gone_files <= self._files:
             return None
         size, count = self._measure_usage(list, free)
-        # A file that was only touched counts as used, too: no more is beyond the limit than is new or gone.
+        # Touched files count as used, too: the excess is at most what is new or missing.
         new_bytes, new_files, _ = _measure_changes(self._path, self._began - TICK_NS, self._excluded, born=self._began)
         size, count = min(size, max(gone_bytes, new_bytes)), min(count, max(gone_files, new_files))
         if size <= self._bytes and count <= self._files:
@@ -128,7 +129,7 @@ class DiskUsage:
 
     def _measure_usage(self, processes: Processes, free: "tuple[int, int]") -> "tuple[int, int]":
         size, count, unseen = _measure_changes(self._path, self._began - TICK_NS, self._excluded)
-        if unseen:  # what a command hides is taken to be all that is gone
+        if unseen:  # unreadable content is assumed to be all that is missing
             size, count = max(size, self._first_bytes - free[0]), max(count, self._first_files - free[1])
         if size <= self._bytes and count <= self._files:
             nameless = nameless_blocks_on(self._path, [process.pid for process in processes()])
@@ -136,7 +137,7 @@ class DiskUsage:
         return size, count
 
     def _free(self) -> "tuple[int, int]":
-        with suppress(OSError):  # a command may take the directory away: the disk is still the same
+        with suppress(OSError):  # a command may remove the directory; the file system is the same
             status = os.statvfs(self._path)
             self._free_space = (status.f_bfree * status.f_frsize, status.f_ffree)
         return self._free_space
@@ -175,7 +176,7 @@ def _measure_changes(path: str, since: int, excluded: "Container[str]", *, born:
             continue
         except PermissionError:
             unseen = unseen or new
-        except OSError:  # nested so deep that no path leads there
+        except OSError:  # nested so deep that its path is too long
             unseen = True
     return size, count, unseen
 
@@ -225,7 +226,7 @@ class _Removal:
         finally:
             os.close(inner)
         if born >= max(self._began, self._since) and (self._size > 0 or self._count > 0):
-            os.rmdir(name, dir_fd=directory)  # only where nothing is left in it
+            os.rmdir(name, dir_fd=directory)  # succeeds only for an empty directory
             self._count -= 1
 
     def _remove_if_excess(self, directory: int, path: str, name: str, info: os.stat_result, *, new: bool) -> None:

@@ -22,11 +22,12 @@ def main() -> None:
     os.closerange(3, max(os.sysconf("SC_OPEN_MAX"), MIN_OPEN_MAX))
     os.setsid()
     os.chdir("/")  # so that this process keeps no file system busy
-    # Below a supervisor that was killed there may be orphans: they come here, and are ended here.
+    # Orphans of a killed supervisor are re-parented to this process, which kills them.
     adopt_orphans()
     gc.disable()
     channel = socket.socket(fileno=os.dup(0))
-    os.dup2(1, 0)  # the first three numbers stay taken, or a stream handed over later would get one and be overwritten
+    # Keep the first three numbers in use: a stream received later would get one and be overwritten by `dup2`.
+    os.dup2(1, 0)
     _Launcher(channel).run()
 
 
@@ -77,7 +78,7 @@ class _Launcher:
             self._channel.close()
             supervise(control)
         finally:
-            # A copy of the launcher must never go on as one, not even after an error.
+            # A forked copy must never continue as a launcher, not even after an error.
             os._exit(0)
 
     def _reap(self) -> None:

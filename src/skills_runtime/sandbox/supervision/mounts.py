@@ -31,7 +31,7 @@ def check_mount_points(mounts: "Iterable[Mount]") -> None:
             checked.add(path)
             parents.append(path)
             path = os.path.dirname(path)  # noqa: PTH120 - nothing more is imported here
-        for data in reversed(parents):  # the highest first
+        for data in reversed(parents):  # parents first
             try:
                 mode = os.lstat(data).st_mode
             except OSError as error:
@@ -75,7 +75,7 @@ def _read_mount_table(path: str) -> "dict[bytes, list[Mounted]]":
     with open(path, "rb", buffering=0) as file:
         table = file.readall()
     by_point: dict[bytes, list[Mounted]] = {}
-    for line in table.split(b"\n")[:-1]:  # a name may hold any other sign that ends a line elsewhere
+    for line in table.split(b"\n")[:-1]:  # not `splitlines`: a name may contain other line separators
         _, _, device, root, point, data = line.split(b" ", 5)
         if b"\\" in line:
             root, point = _unescape(root), _unescape(point)

@@ -22,7 +22,7 @@ class Process:
 
 def parse_stat(line: str) -> Process:
     """Parse a line of `/proc/<pid>/stat`."""
-    # The name stands in parentheses and may hold spaces and parentheses itself.
+    # The name is in parentheses and may contain spaces and parentheses itself.
     identity, _, remainder = line.rpartition(")")
     fields = remainder.split()
     return Process(int(identity.split("(", 1)[0]), int(fields[1]), int(fields[2]), int(fields[19]))
@@ -81,7 +81,7 @@ def send_signal(processes: Iterable[Process], number: int) -> set[int]:
     refused: set[int] = set()
     for process in processes:
         with suppress(ProcessLookupError):
-            # What the descriptor names cannot change any more, so the look after it is opened decides.
+            # A pidfd never refers to another process, so the check after opening it decides.
             descriptor = os.pidfd_open(process.pid)
             try:
                 now = find_process(process.pid)

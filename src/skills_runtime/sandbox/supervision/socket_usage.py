@@ -30,7 +30,7 @@ def _largest_buffer(*names: str) -> int:
                 values = [int(value) for value in file.read().split()]
         except OSError:
             return DEFAULT_MAX_BUFFER
-        # What a program asks for is doubled, what the kernel grows to is not.
+        # The kernel doubles a requested size (SO_SNDBUF), but not the size it grows to by itself.
         largest = max(largest, values[-1] * (2 if len(values) == 1 else 1))
     return largest
 
@@ -41,7 +41,7 @@ MAX_SOCKET_BYTES = _largest_buffer("core/rmem_max", "ipv4/tcp_rmem") + _largest_
 
 def estimate_socket_bytes(processes: "Sequence[int]") -> int:
     """Return a cheap upper bound of the buffers of the processes' sockets."""
-    for process in reversed(processes):  # the last are children, in the network that the first have made
+    for process in reversed(processes):  # the last are children, in the network namespace that the first have made
         with suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/net/sockstat", "rb") as file:
             return int(file.readline().split()[2]) * MAX_SOCKET_BYTES
     return 0
@@ -61,7 +61,7 @@ def measure_socket_bytes(processes: "Sequence[int]") -> int:
         with connection, suppress(OSError):
             memory = MEMINFO.unpack(connection.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, MEMINFO.size))
             if connection.family == socket.AF_UNIX:
-                # What waits belongs to the socket that sent it, unless that is closed.
+                # Waiting data counts for the sending socket, unless that is closed.
                 sent += memory[2]
                 received += int.from_bytes(fcntl.ioctl(connection, termios.FIONREAD, bytes(4)), "little")
             elif own is None:

@@ -82,7 +82,8 @@ def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence
                     if request["terminal"] and not request["takes_terminal"]
                     else [(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(standard)]
                 ),
-                *start.file_actions(),  # first: many inputs take the numbers that these have here
+                # First: many inputs take the numbers that these descriptors have in this process.
+                *start.file_actions(),
                 *[(os.POSIX_SPAWN_DUP2, descriptor, FIRST_INPUT + index) for index, descriptor in enumerate(inputs)],
             ],
             setsid=True,
@@ -112,7 +113,7 @@ def _apply_limits(start: "SandboxStart", sandbox: int, mounts: "Sequence[Mount]"
             os.waitpid(sandbox, 0)
             raise
     except SandboxExited:
-        return  # killed or dead by itself: its end is told like any other
+        return  # killed or exited by itself: its end is reported like any other
     except MountsChanged as error:
         os.waitpid(sandbox, 0)
         raise _mounts_changed() from error
@@ -155,7 +156,8 @@ class SandboxStart:
         if limits is None:
             return
         self._info, tells = os.pipe2(os.O_CLOEXEC)
-        # A pipe that never ends for its reader, who holds a writing end as well: a dead writer is no word to begin.
+        # A pipe whose reader never sees its end, because it holds a write end itself: a dead supervisor must not
+        # count as permission to start.
         reads, self._go = os.pipe2(os.O_CLOEXEC)
         try:
             waits = os.open(f"/proc/self/fd/{reads}", os.O_RDWR | os.O_CLOEXEC)
@@ -200,7 +202,7 @@ class SandboxStart:
         poll.register(self._go, 0)  # hangs up once the sandbox has read the permission to start
         if not poll.poll(SETUP_SECONDS * 1000):
             raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-        with _abort_on((*_NO_PROCESS, errno.EINVAL)):  # the last for the mounts of one that has just ended
+        with _abort_on((*_NO_PROCESS, errno.EINVAL)):  # EINVAL: the process has just ended, and so have its mounts
             planned.check(first)
             while data:
                 data = data[os.write(self._last, data) :]
@@ -221,7 +223,7 @@ class SandboxStart:
     def _first_process(self) -> int:
         deadline, text = time.monotonic() + SETUP_SECONDS, b""
         while True:
-            with suppress(ValueError):  # not all of it has come
+            with suppress(ValueError):  # the JSON is incomplete
                 return json.loads(text)["child-pid"]
             if not select.select([self._info], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
@@ -261,7 +263,7 @@ def set_limits(process: int, values: "list[tuple[str, int]]") -> None:
     except PermissionError:
         if os.geteuid() != 0:
             raise
-        _set_limits_as_owner(process, values)  # an administrator in a container may not limit the processes of others
+        _set_limits_as_owner(process, values)  # root in a container may not limit other users' processes
 
 
 def lower_priority(process: int, by: int) -> None:
@@ -269,7 +271,7 @@ def lower_priority(process: int, by: int) -> None:
     if by > 0:
         priority = os.getpriority(os.PRIO_PROCESS, 0) + by
         for kind in (os.PRIO_PGRP, os.PRIO_PROCESS):
-            with suppress(OSError):  # it leads no group, or has ended
+            with suppress(OSError):  # not a group leader, or it has ended
                 os.setpriority(kind, process, priority)
 
 
@@ -277,9 +279,7 @@ def _set_limits(process: int, values: "list[tuple[str, int]]") -> None:
     for name, requested in values:
         kind = getattr(resource, f"RLIMIT_{name.upper()}")
         most = resource.prlimit(process, kind)[1]
-        value = (
-            requested if most == resource.RLIM_INFINITY else min(requested, most)
-        )  # only an administrator could raise it
+        value = requested if most == resource.RLIM_INFINITY else min(requested, most)  # only root could raise it
         if not 0 <= value <= MAX_LIMIT:
             raise OSError(errno.ERANGE, os.strerror(errno.ERANGE))
         resource.prlimit(process, kind, (value, value))
@@ -319,7 +319,8 @@ def _duplicate_above_inputs(descriptor: int) -> int:
 
 
 def _terminal_actions(streams: Sequence[int]) -> "list[tuple[Any, ...]]":
-    # The leader of a new session gets the first terminal it opens for its own; one handed down would not become that.
+    # A session leader gets the first terminal it opens as its controlling terminal; an inherited one would not become
+    # that.
     open_terminal = (os.POSIX_SPAWN_OPEN, 0, os.ttyname(streams[0]), os.O_RDWR, 0)
     return [open_terminal, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
 

@@ -46,7 +46,8 @@ def supervise(control: socket.socket) -> None:
 def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     """Run a command until nothing of it is left; return whether another one may follow."""
     try:
-        _, streams, _, _ = socket.recv_fds(control, 1, MAX_DESCRIPTORS)  # they go before each request
+        # The descriptors arrive before their request.
+        _, streams, _, _ = socket.recv_fds(control, 1, MAX_DESCRIPTORS)
     except ConnectionResetError:
         streams = []
     for stream in streams:
@@ -55,7 +56,7 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     request = messages.read_request()
     if request is None:
         return False
-    watch = LimitWatch(request["watch"])  # before anything can be written
+    watch = LimitWatch(request["watch"])  # created before anything can be written
     try:
         pid = _start(request, streams, groups)
     except SpawnFailed as error:
@@ -113,11 +114,13 @@ class _Supervision:
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(woken, select.POLLIN)
-        self._handle_messages(poll)  # what came together with the request makes nothing readable any more
+        # A message that arrived together with the request does not make the socket readable again.
+        self._handle_messages(poll)
         while True:
             self._reap()
             if self._has_no_children:
-                # Tell of what was too quick to be seen, unless something else has ended the command.
+                # Report a limit that was exceeded between two measurements, unless something else has ended the
+                # command.
                 if not self._ended and (limit := self._limit_watch.find_exceeded_at_end()):
                     send_message(self._control, {"exceeded": limit})
                 return set()
@@ -162,13 +165,13 @@ class _Supervision:
     def _terminate(self, first: int, grace: float) -> None:
         # The deadline only ever moves forward.
         self._set_deadline(grace)
-        # One that was just being forked when the others were asked has not heard of it.
+        # A process forked while the others were signaled has not received the signal.
         new = [
             process for process in self._terminable() if (first, process.pid, process.started) not in self._signalled
         ]
         self._signalled.update((first, process.pid, process.started) for process in new)
         process_tree.send_signal(new, first)
-        process_tree.send_signal(new, signal.SIGCONT)  # a stopped process hears nothing else
+        process_tree.send_signal(new, signal.SIGCONT)  # a stopped process handles no other signal
 
     def _set_deadline(self, grace: float) -> None:
         kill_at = time.monotonic() + grace
