@@ -138,7 +138,7 @@ def _empty_directory(directory: str, remaining: int) -> int:
             elif is_directory:
                 shutil.rmtree(entry.path)
             else:
-                os.unlink(entry.path)  # avoids further imports
+                os.unlink(entry.path)  # noqa: PTH108 - avoids further imports
     return remaining
 
 
