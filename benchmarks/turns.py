@@ -1,7 +1,7 @@
 """Measure the CPU time of one turn with a trivial tool and the log: at the start of a run and after 2,000 turns.
 
-The plain function is a typical first tool of a user: not async, with defaults, so it may have effects and both its start and
-its end are durable. The async one, declared `read`, needs neither a thread nor a sync.
+The plain function is a typical first tool of a user: not async and with defaults, so it may have effects, and both its
+start and its end are durable. The async one, declared `read`, needs neither a thread nor a sync.
 """
 
 import asyncio

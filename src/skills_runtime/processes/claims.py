@@ -75,7 +75,7 @@ def hold_claim(claim: Claim) -> Generator[None]:
 
 
 def is_claim_held() -> bool:
-    """Whether commands started in this context run under a held claim."""
+    """Return whether commands started in this context run under a held claim."""
     return _held_claim.get() is not None
 
 

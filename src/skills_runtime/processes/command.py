@@ -118,7 +118,7 @@ def find_program(command: Command) -> str:
 
 
 def _may_exist(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Whether a file of this kind exists, or one that this user may not inspect."""
+    """Return whether a file of this kind exists, or one that this user may not inspect."""
     try:
         return kind(path.stat().st_mode)
     except PermissionError:

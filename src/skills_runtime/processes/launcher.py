@@ -125,7 +125,7 @@ class Launcher:
 
 
 def _open(channel: socket.socket) -> bool:
-    """Whether the other end is open; it never sends anything."""
+    """Return whether the other end is open; it never sends anything."""
     try:
         return bool(channel.recv(1, socket.MSG_PEEK))
     except BlockingIOError:

@@ -171,7 +171,7 @@ class ScriptEnvironments:
         return self.directory(need) / "venv" / "bin" / "python"
 
     def is_ready(self, need: EnvironmentNeed) -> bool:
-        """Whether the environment exists, so that nothing has to be downloaded."""
+        """Return whether the environment exists, so that nothing has to be downloaded."""
         return self.directory(need).is_dir()
 
     async def provide(self, need: EnvironmentNeed) -> None:

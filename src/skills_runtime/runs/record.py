@@ -111,7 +111,7 @@ def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
 
 
 def is_transcript_current(paths: RunPaths, events: Iterable[Event]) -> bool:
-    """Whether transcript.md matches the log byte for byte."""
+    """Return whether transcript.md matches the log byte for byte."""
     try:
         fd = open_regular(paths.transcript)
     except OSError:
@@ -180,7 +180,7 @@ def _try_swap(path: str, data: bytes, spare: str) -> bool:
 
 
 def _has_no_reader(fd: int) -> bool:
-    """Whether no process has the spare file open: it is the previous file, and readers must not see it change."""
+    # The spare file is the previous version; a process that still reads it must not see it change.
     try:
         fcntl.fcntl(
             fd, fcntl.F_SETLEASE, _WRITE_LEASE

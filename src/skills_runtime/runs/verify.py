@@ -148,7 +148,7 @@ def _layout_findings(paths: RunPaths) -> Iterator[Finding]:
 
 
 def _has_mode(path: Path, kind: int) -> bool:
-    """Whether the path has this file type, without following a link."""
+    """Return whether the path has this file type, without following a link."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode) == kind
     except OSError:

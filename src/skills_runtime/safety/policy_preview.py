@@ -1,6 +1,6 @@
-"""Preview what the rules of a workspace say about a call, without making it.
+"""Preview what the rules of a workspace decide about a call, without making it.
 
-Touches nothing but the names of files. Which tools there are is told by the caller.
+Checks only the names of files. The caller passes the tools.
 """
 
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class PlannedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A call as a file has it."""
+    """A call as described by a file."""
 
     tool: str
     arguments: dict[str, Any] = {}
 
 
 class PolicyPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as the gate sees it, and what the rules say."""
+    """A call as the policy sees it, and the decision of the rules."""
 
     spec: ToolSpec
     intent: Intent | None
@@ -39,13 +39,13 @@ class PolicyPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def preview_command(resolved: "Resolved", tools: Mapping[str, Tool], tool: str, intent: Intent) -> PolicyPreview:
-    """Return what the rules say about a command that a tool would run."""
+    """Return the decision of the rules on a command that a tool would run."""
     known_tool = tools.get(tool)
     return _preview(resolved, known_tool.spec if known_tool else _unknown_tool_spec(tool), intent)
 
 
 async def preview_call(resolved: "Resolved", tools: Mapping[str, Tool], call: PlannedCall) -> PolicyPreview:
-    """Return what the rules say about a call; of a tool that is not among `tools` only the name is known."""
+    """Return the decision of the rules on a call; of a tool missing from `tools` only the name is known."""
     tool = tools.get(call.tool)
     if tool is None:
         return _preview(resolved, _unknown_tool_spec(call.tool), None)
@@ -56,12 +56,12 @@ async def preview_call(resolved: "Resolved", tools: Mapping[str, Tool], call: Pl
 
 
 class _FileNames(msgspec.Struct, frozen=True):
-    """Where paths lead, without touching what is there."""
+    """Resolves paths without opening files."""
 
     root: Path
 
     def real(self, path: str) -> str:
-        """Return where a path really leads, or the path itself where that cannot be told."""
+        """Return where a path really leads, or the path itself if that is unknown."""
         try:
             real, top = (self.root / path).resolve(), self.root.resolve()
         except (OSError, RuntimeError, ValueError):
@@ -70,7 +70,7 @@ class _FileNames(msgspec.Struct, frozen=True):
 
 
 class _PreviewContext(msgspec.Struct, frozen=True):
-    """All that tools need to tell what they would do: where they would start, where paths lead, and what to hide."""
+    """What tools need to describe a call: the start directory, path resolution, and values to redact."""
 
     root: Path
     files: _FileNames

@@ -85,7 +85,7 @@ def data_limit(limits: ResourceLimits, machine: Machine) -> int | None:
 
 
 def limits_memory(machine: Machine) -> bool:
-    """Whether the kernel limits the memory of all processes of a command together."""
+    """Return whether the kernel limits the memory of all processes of a command together."""
     if machine.control_groups is None:
         return machine.scope_maker is not None
     return machine.control_groups.memory is not None

@@ -129,7 +129,7 @@ def check_peer(connection: "socket.socket | SocketLike", *, user: int | None = N
 
 
 def is_hung_up(descriptor: int) -> bool:
-    """Whether the peer has closed the connection, not only its sending side."""
+    """Return whether the peer has closed the connection, not only its sending side."""
     poll = select.poll()
     poll.register(descriptor, 0)
     return any(events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0))

@@ -63,7 +63,7 @@ class SystemDisk:
 
 
 def can_sync_file_system(fd: int) -> bool:
-    """Whether `syncfs` works on this file system and reports errors."""
+    """Return whether `syncfs` works on this file system and reports errors."""
     if not _reports_sync_errors():
         return False
     buffer = ctypes.create_string_buffer(256)

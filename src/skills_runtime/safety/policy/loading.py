@@ -1,4 +1,4 @@
-"""Rule files: from YAML, whose values know their lines, to rules, each checked against its own examples."""
+"""Load rule files: from YAML with line numbers to rules, each checked against its own examples."""
 
 import re
 import shlex
@@ -25,7 +25,7 @@ MAX_CHARS = 1_048_576
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A scalar; plain nothing is empty text."""
+    """A scalar; a plain null is empty text."""
 
     value: str
     line: int
@@ -106,14 +106,14 @@ def _build_documents(events: "Iterable[yaml.Event]", origin: str) -> list[Node]:
 
 
 class _Container:
-    """A list or a mapping that is being filled."""
+    """A list or a mapping under construction."""
 
     def __init__(self, node: Items | Entries) -> None:
         self._node = node
         self._key: Text | None = None
 
     def add(self, item: Node, origin: str) -> None:
-        """Take the next item; in a mapping keys and values take turns."""
+        """Add the next item; in a mapping keys and values alternate."""
         if isinstance(self._node, Items):
             self._node.values.append(item)
         elif self._key is not None:
@@ -128,9 +128,9 @@ class _Container:
 
 COMMAND_TOOLS = ("shell_command", "shell", "shell_exec", "exec_command", "write_stdin", "skill_exec")
 PATTERNS = ("tool", "command", "path", "host", "skill")
-"""What a rule may be about, and an example may name."""
+"""Fields that a rule may match, and that an example may have."""
 _ROOT, _HOME = "/workspace", "/home/user"
-"""Where examples play."""
+"""The workspace and home of examples."""
 
 
 def parse_examples(node: Node | None, origin: str) -> tuple[Example, ...]:
@@ -139,7 +139,7 @@ def parse_examples(node: Node | None, origin: str) -> tuple[Example, ...]:
 
 
 def example_nodes(node: Node | None) -> list[Node]:
-    """Each example as it stands in the file; one alone needs no list."""
+    """Return each example node of the file; a single one needs no list."""
     if node is None:
         return []
     return node.values if isinstance(node, Items) else [node]
@@ -178,7 +178,7 @@ def _parse_example_text(node: Node, origin: str) -> str:
 
 
 def check_examples(rule: Rule, values: Mapping[str, Node], origin: str) -> None:
-    """Raise if a rule does not do what its examples say."""
+    """Raise if a rule does not match its examples as declared."""
     for key, examples in (("match", rule.match), ("not_match", rule.not_match)):
         for example, node in zip(examples, example_nodes(values.get(key)), strict=True):
             mismatch = _explain_mismatch(rule, example)
@@ -193,7 +193,7 @@ def check_examples(rule: Rule, values: Mapping[str, Node], origin: str) -> None:
 
 
 def _explain_mismatch(rule: Rule, example: Example) -> str:
-    """Tell why the rule, all alone, does not decide on the example; empty when it does."""
+    """Return why the rule alone does not decide on the example; empty when it does."""
     facts = build_example_facts(example, rule)
     base = Anchor(_ROOT, _HOME)
     if rule.effect != "allow":
@@ -205,7 +205,7 @@ def _explain_mismatch(rule: Rule, example: Example) -> str:
 
 
 def build_example_facts(example: Example, rule: Rule) -> Facts:
-    """Build the facts of an example, as the rules would see it as a call."""
+    """Build the facts of an example, as the rules see a call."""
     reading = read_line(example.line) if example.line else read_argv(example.argv) if example.argv else Reading()
     # For an example that names no tool, one that the rule is about.
     default_tools = COMMAND_TOOLS if example.line or example.argv else ("file_write",)
@@ -323,7 +323,7 @@ def _parse_choice(node: Node | None, choices: tuple[Any, ...], key: str, item: E
 
 
 def _parse_patterns(key: str, node: Node, origin: str) -> tuple[Any, ...]:
-    """One pattern, or a list of alternatives."""
+    """Parse one pattern, or a list of alternatives."""
     nodes = node.values if isinstance(node, Items) else [node]
     if not nodes:
         raise rule_error(origin, node.line, f"`{key}` is an empty list", "leave it out, or name something")

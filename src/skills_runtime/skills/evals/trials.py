@@ -114,7 +114,7 @@ def find_called_skills(events: Sequence[Event], skills: Sequence[Skill]) -> tupl
 
 
 def uses_skill(event: Event, skill: Skill) -> bool:
-    """Tell whether an event shows that the skill was loaded or that the model called it."""
+    """Return whether an event shows that the skill was loaded or that the model called it."""
     if event.type.startswith("skill_"):
         return not event.type.endswith(_UNUSED_SUFFIXES) and _names_skill(msgspec.to_builtins(event.payload), skill)
     if not isinstance(event.payload, ToolCallRequested):

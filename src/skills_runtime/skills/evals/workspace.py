@@ -71,7 +71,7 @@ def open_eval_directory(suite: Suite, out: Path | None, home: Path, model: str) 
 
 
 def _is_finished(root: Path) -> bool:
-    """Tell whether the report was written and no trial failed."""
+    """Return whether the report was written and no trial failed."""
     try:
         report = msgspec.json.decode((root / BENCHMARK).read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):

@@ -267,7 +267,7 @@ class Preparation:
         return self._stage_directory(name, stored, stored, entry)
 
     def _has_consent_for_source(self, entry: LockEntry) -> bool:
-        """Tell whether the user consented to any skill of the same source before."""
+        """Return whether the user consented to any skill of the same source before."""
         return any(consent.source == entry.source for consent in read_consents(self._paths.state).values())
 
     def _find_stored(self, name: str, entry: LockEntry) -> Path | None:

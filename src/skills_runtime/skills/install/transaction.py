@@ -183,7 +183,7 @@ def _read_journal(paths: InstallPaths) -> _Journal | None:
 
 
 def _is_alive(work: str) -> bool:
-    """Tell whether the process that created a work directory is still running."""
+    """Return whether the process that created a work directory is still running."""
     number = work.split("-")[1] if work.count("-") >= 2 else ""
     return number.isdigit() and Path(f"/proc/{number}").exists()
 

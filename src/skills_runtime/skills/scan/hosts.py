@@ -183,17 +183,17 @@ def classify_host(url: str) -> HostKind:
 
 
 def is_untrusted_host(url: str) -> bool:
-    """Tell whether the host is a paste site, a data collector or disposable."""
+    """Return whether the host is a paste site, a data collector or disposable."""
     return classify_host(url) in ("paste", "collector", "disposable")
 
 
 def has_cheap_tld(url: str) -> bool:
-    """Tell whether the host has a cheap top-level domain."""
+    """Return whether the host has a cheap top-level domain."""
     return bool(_CHEAP.search(_parse_host(url)))
 
 
 def is_related(url: str, words: frozenset[str]) -> bool:
-    """Tell whether the host or repository owner shares a word with the skill's name or description."""
+    """Return whether the host or repository owner shares a word with the skill's name or description."""
     match = URL.search(url)
     if match is None:
         return False

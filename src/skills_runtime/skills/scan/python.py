@@ -53,7 +53,7 @@ def dotted_name(node: ast.expr) -> str:
 
 
 def is_decoder(node: ast.expr) -> bool:
-    """Tell whether an expression decodes data."""
+    """Return whether an expression decodes data."""
     if not isinstance(node, ast.Call):
         return False
     name = dotted_name(node.func)
@@ -250,11 +250,11 @@ class Flow:
         return f"{full}.{rest}" if rest else full
 
     def is_fetched(self, node: ast.expr) -> bool:
-        """Tell whether a value was downloaded."""
+        """Return whether a value was downloaded."""
         return "fetched" in self._taint(node)
 
     def is_decoded(self, node: ast.expr) -> bool:
-        """Tell whether a value was decoded."""
+        """Return whether a value was decoded."""
         return "decoded" in self._taint(node)
 
     def is_received(self, node: ast.expr) -> bool:
@@ -628,7 +628,7 @@ class _PythonScan:
 
 
 def _is_assembled(node: ast.AST) -> bool:
-    """Tell whether a text is assembled from characters or reversed, which hides it from a search."""
+    """Return whether a text is assembled from characters or reversed, which hides it from a search."""
     if isinstance(node, ast.Call):
         last = dotted_name(node.func).rsplit(".", 1)[-1]
         if last == "join" and node.args:

@@ -109,7 +109,7 @@ def weigh_mark(mark: Mark, text: Text, profile: Profile) -> FindingSeverity:
 
 
 def is_example_or_warning(mark: Mark, text: Text) -> bool:
-    """Tell whether the context shows that the match is an example, a warning or a detection rule."""
+    """Return whether the context shows that the match is an example, a warning or a detection rule."""
     number = text.line_number_at(mark.start)
     line = text.line(number)
     begin = mark.start - text.starts[number - 1]
@@ -166,7 +166,7 @@ def _is_quoted(line: str, begin: int) -> bool:
 
 
 def _is_listed(text: Text, number: int) -> bool:
-    """Tell whether the line is in a list or table that is introduced as examples or warnings."""
+    """Return whether the line is in a list or table that is introduced as examples or warnings."""
     for earlier in range(number - 1, max(0, number - 25), -1):
         line = text.line(earlier)
         if not line.strip():
@@ -178,7 +178,7 @@ def _is_listed(text: Text, number: int) -> bool:
 
 
 def _is_rule(line: str, mark: Mark) -> bool:
-    """Tell whether a line of code or data is a detection rule."""
+    """Return whether a line of code or data is a detection rule."""
     return (
         mark.code[0] in "ILHXDP"
         and bool(_RULE_LINE.search(line))

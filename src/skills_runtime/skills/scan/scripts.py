@@ -159,7 +159,7 @@ def _fetched_code_marks(text: Text) -> Iterator[Mark]:
 
 
 def sends_out(text: Text) -> bool:
-    """Tell whether a file of code sends data to an unknown host."""
+    """Return whether a file of code sends data to an unknown host."""
     if not (_SINK.search(text.body) or _OTHER_SINK.search(text.body)):
         return False
     return any(classify_host(match[0]) not in ("known", "local") for match in URL.finditer(text.body))

@@ -216,7 +216,7 @@ def _saved_download_mark(command: Command, block_text: str, profile: Profile) ->
 
 
 def _is_run(name: str, path: str, block_text: str) -> bool:
-    """Tell whether a saved file is run in the same block."""
+    """Return whether a saved file is run in the same block."""
     if block_text.count(name) < 2 and not path.startswith("/tmp/."):
         return False
     quoted = re.escape(name)
@@ -385,7 +385,7 @@ def _secret_marks(command: Command, line: str, kind: str) -> Iterator[Mark]:
 
 
 def _is_only_login(line: str) -> bool:
-    """Tell whether the secret is only the command's own login."""
+    """Return whether the secret is only the command's own login."""
     without = re.sub(
         (
             r"(?:\s-i\s+|--key\s+|--cert\s+|--netrc-file\s+|IdentityFile=|--config\s+"

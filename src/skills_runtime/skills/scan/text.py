@@ -143,7 +143,7 @@ def detect_text_kind(member: ScannedFile) -> TextKind:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Tell whether the bytes are binary, by their control characters."""
+    """Return whether the bytes are binary, by their control characters."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return False
     sample = data[:8192]

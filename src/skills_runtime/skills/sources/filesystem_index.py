@@ -99,7 +99,7 @@ class IndexedSource:
         return self._files.report(visited, search)
 
     def has_changed(self) -> bool:
-        """Tell whether a stamp differs from the last search, or the root was created since."""
+        """Return whether a stamp differs from the last search, or the root was created since."""
         if self._last is None:
             return False
         if not self._visited:
@@ -119,7 +119,7 @@ class IndexedSource:
             yield self.root / path
 
     def _is_reachable(self) -> bool:
-        """Tell whether the root can be opened without following links."""
+        """Return whether the root can be opened without following links."""
         try:
             with open_directory(self.root):
                 return True

@@ -99,7 +99,7 @@ class RefreshingSource:
         return report
 
     def has_changed(self) -> bool:
-        """Tell whether the policy requires a new search, or another library has made one."""
+        """Return whether the policy requires a new search, or another library has made one."""
         cached = self._scans.get(self._key)
         return cached is not None and (cached.report is not self._last_report or not self._is_fresh(cached))
 

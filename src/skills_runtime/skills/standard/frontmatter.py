@@ -179,7 +179,7 @@ def _field_text(field: _Field) -> str:
 
 
 def _is_quoted(text: str) -> bool:
-    """Tell whether the outer quotes form a pair despite further quotes inside."""
+    """Return whether the outer quotes form a pair despite further quotes inside."""
     if len(text) < 2 or text[0] not in "\"'" or text[0] != text[-1]:
         return False
     inner = text.find(text[0], 1, -1)

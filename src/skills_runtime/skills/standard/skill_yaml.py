@@ -34,7 +34,7 @@ def parse_required_variables(data: bytes) -> tuple[str, ...] | Problem:
 
 
 def is_variable(text: str) -> bool:
-    """Tell whether the text is a valid name of an environment variable."""
+    """Return whether the text is a valid name of an environment variable."""
     return _VARIABLE.fullmatch(text) is not None
 
 

@@ -107,7 +107,7 @@ class _Reader:
         self._next = 0
 
     def has_more(self) -> bool:
-        """Whether anything but blank lines is left."""
+        """Return whether anything but blank lines is left."""
         while self._next < len(self._lines) and not self._lines[self._next].strip():
             self._next += 1
         return self._next < len(self._lines)
