@@ -25,7 +25,7 @@ from skills_runtime.storage import remove_tree
 END_MESSAGE = b"e"
 CHUNK_BYTES = 1 << 16
 MAX_MESSAGE = 1 << 16
-PATIENCE_SECONDS = 1.0
+REPORT_TIMEOUT_SECONDS = 1.0
 """How long a process may take to report after it was told to end an execution."""
 POLL_SECONDS = 0.5
 """How often a thread checks whether the execution should end."""
@@ -109,7 +109,7 @@ class ZygoteChannel:
             if stop.reason is None and now >= deadline:
                 stop.set("timeout")
             if stop.reason is not None:
-                patience = patience or now + PATIENCE_SECONDS
+                patience = patience or now + REPORT_TIMEOUT_SECONDS
                 if now >= patience:
                     patience = now + POLL_SECONDS
                     self._kill()

@@ -72,7 +72,7 @@ class Adapter(Protocol):
         ...
 
 
-def held_promises(gaps: tuple[Gap, ...]) -> tuple[Promise, ...]:
+def list_held_promises(gaps: tuple[Gap, ...]) -> tuple[Promise, ...]:
     """Return the promises that are kept in full; a partly kept one is reported by its gap."""
     broken = {gap.promise for gap in gaps}
     return tuple(promise for promise in PROMISES if promise not in broken)

@@ -78,7 +78,7 @@ IN_MEMORY = {"--tmpfs": 1, "--bind-data": 2, "--ro-bind-data": 2}
 """Options that mount something without an outside path, with the number of arguments before the mount point."""
 Mount = tuple[str, str, str]
 # git filter: print the committed blob instead of the empty file that covers it.
-_AS_COMMITTED = "git cat-file blob :%f"
+_COMMITTED_CONTENT_FILTER = "git cat-file blob :%f"
 _NOT_IN_GIT_CONFIG = {ord(character): None for character in '"\\\n\r\0'}
 TIMEOUT_SECONDS = 10.0
 PROBED_NAMESPACES = ("pid", "net", "ipc", "uts", "mnt", "user")
@@ -251,7 +251,7 @@ def _git_files(hidden: Iterable[Path], name: str, email: str) -> dict[str, str]:
     return {
         "/etc/gitconfig": f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n'
         "[core]\n\texcludesFile = /etc/gitexcludes\n"
-        f'[filter "hidden"]\n\tclean = "{_AS_COMMITTED}"\n',
+        f'[filter "hidden"]\n\tclean = "{_COMMITTED_CONTENT_FILTER}"\n',
         "/etc/gitattributes": "".join(f"{_quote_attribute_pattern(pattern)} filter=hidden\n" for pattern in patterns),
         "/etc/gitexcludes": "".join(f"{pattern}\n" for pattern in patterns),
     }

@@ -39,7 +39,7 @@ _SENTENCE = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'|‘([^’]+)’|\"([^\"]+)\"|`([^`']+)[`']")
-_PLAIN = re.compile(r"(?:^|[\s:=])(\.{0,2}/[^\s'\"`‘’,;:()<>|]+)|([^\s:'\"]+): ?$")
+_UNQUOTED = re.compile(r"(?:^|[\s:=])(\.{0,2}/[^\s'\"`‘’,;:()<>|]+)|([^\s:'\"]+): ?$")
 _PRIVATE = ("/tmp", "/var/tmp")
 """Private to every command."""
 _KERNEL = ("/dev", "/proc", "/sys", "/run")
@@ -171,7 +171,7 @@ def _paths_in_line(line: str, match: "re.Match[str]") -> Iterator[str]:
     """Yield the paths a line is about: those after the kernel's error, else the last one before it."""
     for part, last_first in ((line[match.end() :], False), (line[: match.start()], True)):
         names = [next(filter(None, quote.groups())) for quote in _QUOTED.finditer(part)]
-        names = names or [next(filter(None, quote.groups())) for quote in _PLAIN.finditer(part)]
+        names = names or [next(filter(None, quote.groups())) for quote in _UNQUOTED.finditer(part)]
         for text in reversed(names) if last_first else names:
             if "\0" not in text and "://" not in text and len(text) < MAX_LINE_CHARACTERS:
                 yield text

@@ -30,13 +30,13 @@ from skills_runtime.sandbox.protected_paths import READ_ONLY, RUNTIME_DIRECTORY
 # The largest values any kernel accepts.
 MAX_LIMITS: dict[LimitName, int] = {"open_files": 1 << 20, "processes": 1 << 15}
 RUNS_OUTSIDE = "programs outside the sandbox obey what is there"
-_ABOVE_OBEYED = tuple(
+_OBEYED_PARENTS = tuple(
     "/".join(path.split("/")[:depth])
     for path in LOGIN_PATHS
     for depth in range(1, path.count("/") + 1)
     if path.startswith(".")
 )
-_PROGRAMS_OF_A_HOME = re.compile(r"(?:/home/[^/]+|/Users/[^/]+|/root)/(?:go/|\.[^/]+/(?:.*/)?)?s?bin(?:/.*)?")
+_HOME_PROGRAMS = re.compile(r"(?:/home/[^/]+|/Users/[^/]+|/root)/(?:go/|\.[^/]+/(?:.*/)?)?s?bin(?:/.*)?")
 """Directories in a home where programs are found by name."""
 CLOSED_TO_ALL = ("/proc", "/sys", "/dev", "/run", "/boot")
 CLOSED_TO_WRITING = (
@@ -44,12 +44,12 @@ CLOSED_TO_WRITING = (
     "/System", "/Library", "/private/etc", "/private/var",
 )  # fmt: skip
 # They hold other users' data, or everything; a directory inside may be opened if nothing else forbids it.
-TOO_WIDE = (
+BROAD_DIRECTORIES = (
     "/", "/home", "/root", "/Users", "/tmp", "/etc", "/usr", "/var", "/opt", "/mnt", "/media", "/srv", "/private",
 )  # fmt: skip
 SECRET_PATHS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private")
 SECRET_NAMES = frozenset((*CREDENTIAL_NAMES, *HOME_SECRET_PATHS, *KEY_NAMES, "keyrings"))
-_ABOVE_SECRETS = tuple(
+_SECRET_PARENTS = tuple(
     "/".join(name.split("/")[:depth])
     for name in sorted(SECRET_NAMES)
     for depth in range(1, name.count("/") + 1)
@@ -193,7 +193,7 @@ def why_not_path(
     target = Path(path)
     if reason := _system_reason(path, writing=writing):
         return reason
-    if path in TOO_WIDE or _HOME.fullmatch(path):
+    if path in BROAD_DIRECTORIES or _HOME.fullmatch(path):
         return "it holds far more than one command needs"
     if is_secret(target):
         return IS_SECRET
@@ -241,10 +241,10 @@ def is_obeyed(path: Path, *, within: Path | None = None, programs: Iterable[Path
         return True
     if any(path.is_relative_to(program) or program.is_relative_to(path) for program in programs):
         return True
-    if _PROGRAMS_OF_A_HOME.fullmatch(str(path)) and inside is path:
+    if _HOME_PROGRAMS.fullmatch(str(path)) and inside is path:
         return True
     text = f"/{'/'.join(part for part in inside.parts if part != '/')}/"
-    return any(f"/{name}/" in text for name in LOGIN_PATHS) or holds(text.rstrip("/"), _ABOVE_OBEYED)
+    return any(f"/{name}/" in text for name in LOGIN_PATHS) or holds(text.rstrip("/"), _OBEYED_PARENTS)
 
 
 def holds(path: str, endings: Iterable[str]) -> bool:
@@ -257,7 +257,7 @@ def is_secret(path: Path) -> bool:
     text = f"{path}/"
     if any(f"/{name}/" in text for name in SECRET_NAMES) or _is_in(str(path), SECRET_PATHS):
         return True
-    if holds(str(path), _ABOVE_SECRETS):
+    if holds(str(path), _SECRET_PARENTS):
         return True
     return any(part.startswith(ENV_FILE_PREFIX) for part in path.parts) or is_key_file(path.name)
 

@@ -22,7 +22,7 @@ from skills_runtime.sandbox.adapter import (
     Inner,
     SandboxedCommand,
     build_environment,
-    held_promises,
+    list_held_promises,
 )
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome, find_denials
 from skills_runtime.sandbox.egress.gateway import (
@@ -111,7 +111,7 @@ class OsSandbox:
                 "profile": policy.profile,
                 "policy": policy.digest,
                 "network": policy.network,
-                "promises": list(held_promises(chosen.gaps)),
+                "promises": list(list_held_promises(chosen.gaps)),
                 "gaps": [str(gap) for gap in chosen.gaps],
                 "accepted_gaps": sorted(policy.accepted_gaps),
                 **({"home_workspace": True} if policy.allow_home else {}),

@@ -64,7 +64,7 @@ _SPECIAL = _NOTABLE_NAMES | SKIPPED
 _BARE = {"HEAD", "objects", "refs"}
 # A repository whose objects and configuration lie where `commondir` says.
 _BARE_ELSEWHERE = {"HEAD", "commondir"}
-_OF_REPOSITORIES = {
+_REPOSITORY_NAMES = {
     *("HEAD", "objects", "refs", "logs", "index", "description", "branches", "packed-refs", "shallow", "info", "hooks"),
     *("config", "config.worktree", "commondir", "gitdir", "modules", "worktrees", "FETCH_HEAD", "ORIG_HEAD"),
 }
@@ -103,7 +103,7 @@ class Inaccessible(msgspec.Struct, frozen=True):
     too_deep: bool = False
 
 
-_CLOSED = Inaccessible()
+_INACCESSIBLE = Inaccessible()
 _TOO_DEEP = Inaccessible(too_deep=True)
 _cache: dict[str, Directory] = {}
 
@@ -122,7 +122,7 @@ def read_directory(path: str) -> Directory | Inaccessible | None:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             return _TOO_DEEP
-        return _CLOSED if error.errno in (errno.EACCES, errno.EPERM) else None
+        return _INACCESSIBLE if error.errno in (errno.EACCES, errno.EPERM) else None
 
 
 def _read(path: str, info: os.stat_result) -> Directory | Inaccessible | None:
@@ -132,7 +132,7 @@ def _read(path: str, info: os.stat_result) -> Directory | Inaccessible | None:
     with os.scandir(path) as entries:
         directory = _summarize(path, info, list(entries))
     if not os.access(path, os.X_OK):
-        return _CLOSED
+        return _INACCESSIBLE
     if len(_cache) >= _MAX_CACHED:
         _cache.clear()
     if info.st_ctime_ns + UNSETTLED_NS < now:
@@ -163,7 +163,7 @@ def _summarize(path: str, info: os.stat_result, entries: "list[os.DirEntry[str]]
         if notable
         else _NONE,
         bare=bare,
-        mixed=bare and not names <= _OF_REPOSITORIES,
+        mixed=bare and not names <= _REPOSITORY_NAMES,
         is_run=is_run,
         quiet=not (bare or is_run or special or notable),
     )

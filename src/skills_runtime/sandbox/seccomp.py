@@ -42,7 +42,7 @@ AARCH64: Mapping[str, int] = {
 }  # fmt: skip
 
 # Newer system calls have the same number on every architecture.
-EVERYWHERE: Mapping[str, int] = {
+COMMON_NUMBERS: Mapping[str, int] = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "openat2": 437, "pidfd_getfd": 438,
     "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443, "set_mempolicy_home_node": 450,
@@ -99,7 +99,7 @@ ARGUMENT_SIZE = 8
 MAX_JUMP = 255
 MAX_INSTRUCTIONS = 4096
 
-NEXT = ""
+FALL_THROUGH = ""
 """The target of a jump that falls through."""
 
 
@@ -112,7 +112,7 @@ class Assembler:
 
     def load(self, offset: int) -> None:
         """Load a word of the system call data."""
-        self._instructions.append((LOAD_WORD, offset, NEXT, NEXT))
+        self._instructions.append((LOAD_WORD, offset, FALL_THROUGH, FALL_THROUGH))
 
     def load_argument(self, position: int, *, upper: bool = False) -> None:
         """Load the lower half of an argument: the kernel ignores the upper half of 32-bit types."""
@@ -120,15 +120,15 @@ class Assembler:
 
     def keep_bits(self, mask: int) -> None:
         """Mask the word."""
-        self._instructions.append((AND, mask, NEXT, NEXT))
+        self._instructions.append((AND, mask, FALL_THROUGH, FALL_THROUGH))
 
-    def jump(self, code: int, value: int, *, then: str = NEXT, otherwise: str = NEXT) -> None:
+    def jump(self, code: int, value: int, *, then: str = FALL_THROUGH, otherwise: str = FALL_THROUGH) -> None:
         """Compare the word and jump to one of two labels."""
         self._instructions.append((code, value, then, otherwise))
 
     def return_action(self, action: int) -> None:
         """Return an action."""
-        self._instructions.append((RETURN, action, NEXT, NEXT))
+        self._instructions.append((RETURN, action, FALL_THROUGH, FALL_THROUGH))
 
     def label(self, name: str) -> None:
         """Define a label for the next instruction."""
@@ -146,7 +146,7 @@ class Assembler:
         return struct.pack("<HBBI", code, *distances, value & 0xFFFF_FFFF)
 
     def _distance(self, number: int, name: str) -> int:
-        if name == NEXT:
+        if name == FALL_THROUGH:
             return 0
         distance = self._labels[name] - number - 1
         if not 0 <= distance <= MAX_JUMP:
@@ -157,8 +157,8 @@ class Assembler:
 Architecture = Literal["x86_64", "aarch64"]
 
 ARCHITECTURES: Mapping[Architecture, tuple[int, Mapping[str, int]]] = {
-    "x86_64": (0xC000_003E, {**X86_64, **EVERYWHERE}),
-    "aarch64": (0xC000_00B7, {**AARCH64, **EVERYWHERE}),
+    "x86_64": (0xC000_003E, {**X86_64, **COMMON_NUMBERS}),
+    "aarch64": (0xC000_00B7, {**AARCH64, **COMMON_NUMBERS}),
 }
 """Kernel name and system call numbers per architecture."""
 
@@ -182,7 +182,7 @@ TERMINAL_REQUESTS = (0x5412, 0x541C, 0x541D, 0x5423)
 RESERVING_REQUESTS = (0x4030_5828, 0x4030_582A, 0x4030_5839)
 SMALL_SEGMENT = 16 << 10
 """Bytes of System V shared memory that need not be counted."""
-HARMLESS_PERSONALITIES = (0, 0xFFFF_FFFF)
+ALLOWED_PERSONALITIES = (0, 0xFFFF_FFFF)
 """Linux itself, and the query for the current personality."""
 
 
@@ -303,7 +303,7 @@ def _filter_ioctl(program: Assembler, number: int) -> None:
 def _filter_personality(program: Assembler, number: int) -> None:
     program.jump(JUMP_EQUAL, number, otherwise="over personality")
     program.load_argument(0)
-    for harmless in HARMLESS_PERSONALITIES:
+    for harmless in ALLOWED_PERSONALITIES:
         program.jump(JUMP_EQUAL, harmless, then="fine personality")
     program.return_action(FAIL | errno.EPERM)
     program.label("fine personality")

@@ -34,7 +34,7 @@ NOTE_BYTES = 160
 """Upper bound for the note between head and tail."""
 
 SPILLED = "spilled"
-LONGEST_CHARACTER = 4
+MAX_CHARACTER_BYTES = 4
 
 Keep = Callable[[bytes], str]
 
@@ -58,7 +58,7 @@ def spill_large_values(result: ToolResult, keep: Keep, *, limit: int = LIMIT) ->
 
 def _text(name: str, text: str, limit: int, keep: Keep, blobs: dict[str, dict[str, Any]]) -> str:
     """Return the text, or its two ends around a note if it is too large."""
-    if len(text) * LONGEST_CHARACTER <= limit:  # small enough without encoding it, as most results are
+    if len(text) * MAX_CHARACTER_BYTES <= limit:  # small enough without encoding it, as most results are
         return text
     data = text.encode()
     if len(data) <= limit:

@@ -14,7 +14,7 @@ INERT = names(
 )
 """Programs whose arguments are harmless."""
 
-PLAIN = names(
+READ_ONLY_PROGRAMS = names(
     """
     : [ [[ arch b2sum b3sum base32 base64 basename basenc break cat cd cksum cmp col colrm column comm continue
     cut df diff dirname dirs du echo egrep exit expand expr factor false fgrep fmt fold free grep groups head

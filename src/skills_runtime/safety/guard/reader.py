@@ -104,7 +104,7 @@ class Reader:
         if inert and not call.context.output_used:
             self._record_hosts(call)
             return
-        plain = call.name in programs.PLAIN
+        plain = call.name in programs.READ_ONLY_PROGRAMS
         names_only = inert or (plain and call.name in programs.LISTERS)
         for word in call.args:
             if word.computed and not names_only:

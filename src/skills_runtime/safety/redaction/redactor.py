@@ -20,15 +20,15 @@ MARK = "<redacted>"
 # Characters of earlier output that are remembered, because the text before a secret identifies it.
 CONTEXT = 256
 # A possible key that is longer than this counts as one; a known value is awaited for its own length.
-LONGEST_WAIT = 4096
+MAX_PENDING = 4096
 
-assert LONGEST_WAIT + CONTEXT < SHAPE_WINDOW
+assert MAX_PENDING + CONTEXT < SHAPE_WINDOW
 
 _TOKEN = re.compile(rb'("(?:[^"\\]++|\\.)*+")(\s*+:\s*+)?|-?[0-9][0-9.eE+-]*+', re.DOTALL)
 _QUOTED_MARK = json.dumps(MARK).encode()
 
 _SHORTEST = 4
-_SHORTEST_OF_ONE_KIND = 8
+_MIN_SINGLE_CLASS_LENGTH = 8
 # Longer words that appear where a secret belongs but are common in ordinary text.
 _NO_SECRETS = frozenset(
     ("password", "passwort", "changeme", "postgres", "postgresql", "localhost", "disabled", "undefined")
@@ -51,7 +51,7 @@ def is_redactable(value: str) -> bool:
     if len(value) < _SHORTEST or value in MARK or value.lower() in _NO_SECRETS:
         return False
     one_kind = value.isalpha() or value.isdigit() or len(set(value)) == 1
-    return not (one_kind and value.isascii() and len(value) < _SHORTEST_OF_ONE_KIND)
+    return not (one_kind and value.isascii() and len(value) < _MIN_SINGLE_CLASS_LENGTH)
 
 
 def find_secrets(environment: Mapping[str, str], names: Iterable[str] = ()) -> frozenset[str]:
@@ -94,13 +94,13 @@ class StreamRedactor:
         data = self._pending + _encode(text.removesuffix(self._half_character))
         spans, known_wait, shape_wait = self._matcher.spans_so_far(data)
         out = self._redact(data, spans, min(known_wait, shape_wait))
-        if len(data) - shape_wait <= LONGEST_WAIT or known_wait <= shape_wait:
+        if len(data) - shape_wait <= MAX_PENDING or known_wait <= shape_wait:
             self._pending = _cut(data, min(self._emitted, known_wait, shape_wait) - CONTEXT)
             self._emitted += len(self._pending) - len(data)
             return _decode(out)
         # What waited for too long counts as a secret; its middle is dropped, since more of it changes nothing.
         mark = b"" if shape_wait < self._emitted else MARK.encode()
-        head = data[: shape_wait + LONGEST_WAIT // 2].rstrip(b"\\")
+        head = data[: shape_wait + MAX_PENDING // 2].rstrip(b"\\")
         tail = data[max(len(head), min(known_wait, len(data) - CONTEXT)) :]
         self._pending = _cut(head, shape_wait - CONTEXT) + tail
         self._emitted = len(self._pending) - len(data) + max(self._emitted, known_wait)

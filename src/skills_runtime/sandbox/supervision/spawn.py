@@ -25,7 +25,7 @@ IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 STREAMS = 3
 FIRST_INPUT = 3
 # Temporary descriptor numbers, so that no dup2 overwrites another descriptor.
-ABOVE_INPUTS = 64
+MIN_TEMPORARY_FD = 64
 SETUP_SECONDS = 20.0
 """Seconds a sandbox gets to report its first process."""
 MAX_LIMIT = (1 << 63) - 1
@@ -315,7 +315,7 @@ def _create_input(data: bytes) -> int:
 
 
 def _duplicate_above_inputs(descriptor: int) -> int:
-    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, ABOVE_INPUTS)
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, MIN_TEMPORARY_FD)
 
 
 def _terminal_actions(streams: Sequence[int]) -> "list[tuple[Any, ...]]":

@@ -22,7 +22,7 @@ from .spawn import SpawnFailed, spawn
 MAX_DESCRIPTORS = 3 + 8
 """Standard input, output and error, and other inherited descriptors."""
 FIRST_PAUSE, LAST_PAUSE = 0.005, 0.5
-PATIENCE = 1.0
+SURVIVOR_TIMEOUT_SECONDS = 1.0
 """Seconds after which processes that cannot be signaled are abandoned and reported."""
 SANDBOX_EXIT_SECONDS = 0.2
 """Seconds the kernel gets to end a sandbox with everything in it."""
@@ -183,7 +183,7 @@ class _Supervision:
             return set()
         processes = self._tree()
         refused = process_tree.send_signal(processes, signal.SIGKILL)
-        hopeless = len(refused) == len(processes) and time.monotonic() > self._kill_at + PATIENCE
+        hopeless = len(refused) == len(processes) and time.monotonic() > self._kill_at + SURVIVOR_TIMEOUT_SECONDS
         return refused or {INVISIBLE_PROCESS} if hopeless else set()
 
     def _check_limits(self) -> None:

@@ -23,14 +23,14 @@ _SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 _AFTER_SIGNS = 1 << 10
 _ACCENTS = "\u0301\u0300\u0306\u0302\u030c\u030a\u0308\u030b\u0303\u0307\u0338\u0327\u0328\u0304"
 """Accents in collation order: acute, grave, breve, circumflex, caron, ring, diaeresis and so on."""
-_ALIKE = str.maketrans(
+_DECOMPOSED_LETTERS = str.maketrans(
     {
         "ø": "o\u0338", "Ø": "O\u0338", "ł": "l\u0338", "Ł": "L\u0338", "đ": "d\u0338", "Đ": "D\u0338",
         "æ": "a\u035fe", "Æ": "A\u035fE",
     }
 )  # fmt: skip
 """Letters that sort as an accented base letter although Unicode does not decompose them."""
-_LETTERS_OF_THEIR_OWN = frozenset("йЙ")
+_SEPARATE_LETTERS = frozenset("йЙ")
 
 Key = tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[int, ...], str]
 
@@ -59,8 +59,8 @@ def collation_key(text: str) -> Key:
 
 def _split_accents(text: str) -> Iterator[str]:
     """Yield letters and their accents one by one."""
-    for character in unicodedata.normalize("NFC", text).translate(_ALIKE):
-        if character in _LETTERS_OF_THEIR_OWN:
+    for character in unicodedata.normalize("NFC", text).translate(_DECOMPOSED_LETTERS):
+        if character in _SEPARATE_LETTERS:
             yield character
         else:
             yield from unicodedata.normalize("NFD", character)

@@ -416,7 +416,7 @@ def _variable_marks(command: Command, line: str, address: str, profile: Profile)
     yield mark("D004", command.start, command.end, shown=line)
 
 
-_LASTING: tuple[Pattern, ...] = (
+_PERSISTENCE: tuple[Pattern, ...] = (
     pattern(
         "P006", r"rm\s+-\w*f\w*\s+[^\n;]{0,80}/var/log/(?:audit|auth|secure|wtmp|syslog)", "/var/log/", severity="high"
     ),
@@ -732,7 +732,7 @@ _PATTERNS: tuple[Pattern, ...] = (
         "git+http",
         severity="info",
     ),
-    *_LASTING,
+    *_PERSISTENCE,
 )
 
 

@@ -34,7 +34,7 @@ from skills_runtime.storage import (
     write_new,
 )
 
-_EVERY_ENTRY = 65_535
+_MAX_ZIP_ENTRIES = 65_535
 """The entry limit of the zip format; `read_bundle` checks our own limit and raises the right code."""
 
 
@@ -68,7 +68,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         """Limits for opening the archive; sizes and counts are checked separately."""
         return ArchiveLimits(
             archive_bytes=self.max_bytes,
-            members=_EVERY_ENTRY,
+            members=_MAX_ZIP_ENTRIES,
             file_bytes=self.max_single_file_bytes,
             total_bytes=self.max_extracted_bytes,
             ratio=self.ratio,

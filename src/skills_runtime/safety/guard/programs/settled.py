@@ -1,7 +1,7 @@
 """Decide whether unknown words can change what a command does."""
 
 from skills_runtime.safety.guard.calls import Call
-from skills_runtime.safety.guard.known_programs import INERT, LISTERS, LOW, PLAIN, program_name
+from skills_runtime.safety.guard.known_programs import INERT, LISTERS, LOW, READ_ONLY_PROGRAMS, program_name
 from skills_runtime.safety.guard.programs.git import find_read_verb
 from skills_runtime.safety.guard.programs.wrappers import WRAPPERS, unwrap
 from skills_runtime.safety.guard.words import Word, names
@@ -26,7 +26,7 @@ def has_harmless_unknowns(call: Call) -> bool:
         return _are_all_wrapped(call, unknown)
     if call.name == "cd":
         return False
-    if call.name in PLAIN:
+    if call.name in READ_ONLY_PROGRAMS:
         if call.name in INERT or call.name in LISTERS:
             return True
         return not any(word.computed or word.from_environment for word in unknown)

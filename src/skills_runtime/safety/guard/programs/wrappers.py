@@ -6,7 +6,7 @@ import msgspec
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.known_programs import PLAIN, assess_variable
+from skills_runtime.safety.guard.known_programs import READ_ONLY_PROGRAMS, assess_variable
 from skills_runtime.safety.guard.programs.options import assess_options
 from skills_runtime.safety.guard.words import PLACEHOLDER, Word, names, unknown_word
 
@@ -384,7 +384,7 @@ def assess_xargs(call: Call) -> None:
 
 def _only_reads(words: list[Word]) -> bool:
     """Return whether a command only reads, whatever arguments are added."""
-    return bool(words) and words[0].value in PLAIN and words[0].value not in ("cd", "kill")
+    return bool(words) and words[0].value in READ_ONLY_PROGRAMS and words[0].value not in ("cd", "kill")
 
 
 def _replacement(call: Call) -> str:
