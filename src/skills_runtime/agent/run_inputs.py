@@ -106,7 +106,8 @@ def assemble_prompt(
     templates: Mapping[str, str] | None = None,
 ) -> "PromptParts":
     """Assemble the system prompt and the other parts of the first request."""
-    from skills_runtime.skills import load_library  # loads all of the settings code, which importing an agent must not
+    # Loads all of the settings code, which importing an agent must not.
+    from skills_runtime.skills import load_library
 
     return build_prompt(
         with_workspace_texts(resolved, apply_template(resolved.settings.prompt, templates or {})),

@@ -301,9 +301,8 @@ def _workspace_options(policy: SandboxPolicy, protection: Protection, empty: Map
     for path in policy.readable:
         yield from ("--ro-bind", str(path), str(path))
     yield from ("--ro-bind" if policy.access == "read" else "--bind", str(policy.workspace), str(policy.workspace))
-    yield from _writable_options(
-        path for path in policy.writable if path in policy.opened
-    )  # before what is protected in it
+    # Before what is protected in it.
+    yield from _writable_options(path for path in policy.writable if path in policy.opened)
     yield from _protection_options(protection)
     hidden = [*protection.hidden_directories, *policy.hidden]
     for path in hidden:
@@ -315,14 +314,14 @@ def _workspace_options(policy: SandboxPolicy, protection: Protection, empty: Map
     for path in policy.aliases:
         if not path.is_relative_to(policy.workspace):  # otherwise the link exists already
             yield from ("--symlink", str(policy.workspace), str(path))
-    for (
-        path
-    ) in protection.hidden_files:  # covered by an empty file if a regular one, else by a device, which cannot be copied
+    # Covered by an empty file if a regular one, else by a device, which cannot be copied.
+    for path in protection.hidden_files:
         covered = (
             ("--perms", "0444", "--ro-bind-data", str(empty[path])) if path in empty else ("--ro-bind", "/dev/null")
         )
         yield from (*covered, str(path))
-    for path in protection.concealed:  # limited in size, since a read-only remount costs as much as another mount
+    # Limited in size, since a read-only remount costs as much as another mount.
+    for path in protection.concealed:
         yield from ("--size", "4096", "--perms", "0555", "--tmpfs", str(path))
     for path in hidden:
         yield from ("--remount-ro", str(path))

@@ -229,9 +229,8 @@ def paths_in_git_config(config: Path, *, depth: int = MAX_INCLUDES) -> Iterator[
             yield from paths_in_git_config(included, depth=depth - 1) if depth else ()
         elif key != "worktree":
             yield from [value] if key in _PATH_KEYS and value else ()
-            yield from (
-                argument for argument in _ARGUMENT.findall(value) if "/" in argument.rstrip("/")
-            )  # a slash at the end alone marks a branch prefix
+            # A slash at the end alone marks a branch prefix.
+            yield from (argument for argument in _ARGUMENT.findall(value) if "/" in argument.rstrip("/"))
 
 
 def small_text(path: Path) -> str:
@@ -412,9 +411,8 @@ class _Scan:
             return
         elif directory.bare and queue is not self._read_only_queue:
             self._note_repository(location, work_tree=location.parent)
-            self._obeyed.add(
-                location / "HEAD" if directory.mixed else location
-            )  # everything else in it is the user's work
+            # Everything else in it is the user's work.
+            self._obeyed.add(location / "HEAD" if directory.mixed else location)
             queue = self._read_only_queue
         self._note_names(location, directory, read_only=queue is self._read_only_queue)
         queue += directory.plain

@@ -104,11 +104,12 @@ def _may_have_made(command: Quarantine, path: Path) -> bool:
 
 
 def _is_known(path: Path, quarantine: Quarantine) -> bool:
+    # A repository, or a file that makes one.
     aliases = (
         path,
         path / "HEAD",
         *([path.parent] if path.name == "HEAD" else []),
-    )  # a repository, or a file that makes one
+    )
     return any(str(alias) in quarantine.known_paths for alias in aliases) or _identity(path) in quarantine.identities
 
 

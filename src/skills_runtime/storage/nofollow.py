@@ -120,7 +120,8 @@ def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
         size = os.fstat(file).st_size
         first = os.read(file, min(limit, _CHUNK_BYTES)) if limit > 0 else b""
         if len(first) == size < min(limit, _CHUNK_BYTES) or not first:
-            return first  # it has the reported size: no second read is needed to find the end of nearly every file
+            # It has the reported size: no second read is needed to find the end of nearly every file.
+            return first
         return first + read_at_most(file, limit - len(first))
     finally:
         os.close(file)

@@ -199,7 +199,8 @@ class ExecSessions:
             return await asyncio.wrap_future(self._submit(self._start(plan, started, claim)))
         except asyncio.CancelledError:
             with suppress(ValidationFailed):  # all sessions are closed already, this one included
-                self._submit(self._close(started))  # the caller never got the number, so it could not end the session
+                # The caller never got the number, so it could not end the session.
+                self._submit(self._close(started))
             raise
 
     def program(self, number: int) -> tuple[str, Mapping[str, Any]]:

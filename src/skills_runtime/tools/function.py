@@ -414,9 +414,8 @@ def _to_jsonable(value: Any) -> Any:
     from pydantic_core import to_jsonable_python
 
     for bytes_mode in ("utf8", "base64"):
-        with suppress(
-            ValueError, RecursionError
-        ):  # bytes that are not UTF-8; a value that contains itself or is too deep
+        # Bytes that are not UTF-8; a value that contains itself or is too deep.
+        with suppress(ValueError, RecursionError):
             return to_jsonable_python(value, fallback=str, bytes_mode=bytes_mode)
     return _render_repr(value)
 

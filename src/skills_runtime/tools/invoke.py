@@ -132,7 +132,8 @@ async def capture_errors(work: Awaitable[T], annotate: Callable[[str], str] = st
 
 def describe_error(error: BaseException) -> str:
     """Describe an error of foreign code in one line, even if its `__str__` fails."""
-    from traceback import TracebackException  # unlike `str(error)`, it survives an error whose `__str__` raises
+    # Unlike `str(error)`, it survives an error whose `__str__` raises.
+    from traceback import TracebackException
 
     return well_formed(f"{type(error).__name__}: {TracebackException(type(error), error, None)}")
 

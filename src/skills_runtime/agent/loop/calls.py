@@ -167,9 +167,8 @@ async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment 
         recovered = await _recover(tool, read_arguments(context.arguments()), context)
         if recovered is not None:
             return Settled(recovered, tool.spec.hidden_results, commit=True)
-    refusal = await _admit(
-        tool, context, assessed
-    )  # also for repeated calls: the approved content may have changed since
+    # Also for repeated calls: the approved content may have changed since.
+    refusal = await _admit(tool, context, assessed)
     if refusal is not None:
         return Settled(refusal)
     arguments = context.arguments()

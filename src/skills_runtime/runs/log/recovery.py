@@ -48,7 +48,8 @@ class RunLock:
     def __init__(self, path: Path | str) -> None:
         self._fd = self._acquire(path)
         with suppress(OSError):  # the pid is only informative; a full disk does not weaken the lock
-            os.pwrite(self._fd, b"%-19d\n" % os.getpid(), 0)  # fixed width overwrites the previous pid completely
+            # Fixed width overwrites the previous pid completely.
+            os.pwrite(self._fd, b"%-19d\n" % os.getpid(), 0)
 
     def release(self) -> None:
         """Release the lock."""

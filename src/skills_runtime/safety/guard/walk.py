@@ -244,7 +244,8 @@ def _read_simple_command(state: WalkState, node: "Node", trailing_words: list[Wo
     end = -1
     for child in node.children:
         gap = state.script.source[end : child.start_byte] if end >= 0 and child.type not in _REDIRECTS else b" "
-        if not gap or b"\n" in gap.replace(b"\\\n", b""):  # the shell, too, must see one space between two words
+        # The shell, too, must see one space between two words.
+        if not gap or b"\n" in gap.replace(b"\\\n", b""):
             state.mark_unclear("words touch each other", node)
         end = child.end_byte
         if child.type == "variable_assignment":
@@ -552,7 +553,8 @@ _WRAPPERS = frozenset({"command", "builtin", "time", "env", "nohup", "exec"})
 
 def find_pipe_input(script: Script, stages: "list[Node]", bindings: Bindings) -> StandardInput:
     """Return the input of the next pipeline stage: its programs, and the text if it is a single `echo`."""
-    evaluator = Evaluator(script, bindings, Findings(), lambda _: None)  # nested commands are assessed where they stand
+    # Nested commands are assessed where they stand.
+    evaluator = Evaluator(script, bindings, Findings(), lambda _: None)
     programs: list[str | None] = []
     byte_range = (stages[0].start_byte, stages[-1].end_byte)
     stack, visited = list(stages), 0

@@ -41,7 +41,8 @@ MAX_SOCKET_BYTES = _largest_buffer("core/rmem_max", "ipv4/tcp_rmem") + _largest_
 
 def estimate_socket_bytes(processes: "Sequence[int]") -> int:
     """Return a cheap upper bound of the buffers of the processes' sockets."""
-    for process in reversed(processes):  # the last are children, in the network namespace that the first have made
+    # The last are children, in the network namespace that the first have made.
+    for process in reversed(processes):
         with suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/net/sockstat", "rb") as file:
             return int(file.readline().split()[2]) * MAX_SOCKET_BYTES
     return 0

@@ -202,7 +202,8 @@ class SandboxStart:
         poll.register(self._go, 0)  # hangs up once the sandbox has read the permission to start
         if not poll.poll(SETUP_SECONDS * 1000):
             raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-        with _abort_on((*_NO_PROCESS, errno.EINVAL)):  # EINVAL: the process has just ended, and so have its mounts
+        # EINVAL: the process has just ended, and so have its mounts.
+        with _abort_on((*_NO_PROCESS, errno.EINVAL)):
             planned.check(first)
             while data:
                 data = data[os.write(self._last, data) :]

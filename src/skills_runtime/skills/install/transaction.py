@@ -230,7 +230,8 @@ class VersionStore:
                     shutil.copytree(skill, draft, symlinks=True, dirs_exist_ok=True)
                     sync_tree(draft)
             except OSError:
-                if not self._is_intact(path, hashed.digest):  # else another process stored the same version meanwhile
+                # Else another process stored the same version meanwhile.
+                if not self._is_intact(path, hashed.digest):
                     raise
         by_hash = self._root / "by-hash"
         by_hash.mkdir(exist_ok=True)
