@@ -203,7 +203,8 @@ def render_config(resolved: "Resolved", secrets: Secrets | None = None) -> str:
     from skills_runtime.config import snapshot
 
     settings = resolved.settings
-    if secrets is not None:  # only prompts reach a model; other settings are checked when they are loaded
+    # Only prompts reach a model; other settings are checked when they are loaded.
+    if secrets is not None:
         prompt = {name: secrets.value(value) for name, value in settings.prompt}
         settings = settings.model_copy(update={"prompt": settings.prompt.model_copy(update=prompt)})
     return snapshot(settings)

@@ -62,7 +62,8 @@ class ExecutionLayout:
         """Sync the directories themselves, once."""
         if not self._synced:
             for directory in (self.runtime, self.root, *self.root.parents):
-                with suppress(PermissionError):  # another user's directory, which existed before
+                # Another user's directory, which existed before.
+                with suppress(PermissionError):
                     sync_path(directory)
             self._synced = True
 

@@ -263,7 +263,8 @@ class ExecutionRunner:
             candidate = job.with_argv(argv)
             try:
                 plan = plan_job(candidate, make_sandbox)
-                find_program(build_command(plan))  # without a sandbox nothing has checked this yet
+                # Without a sandbox nothing has checked this yet.
+                find_program(build_command(plan))
             except NotFound as error:
                 missing = error
             else:

@@ -166,7 +166,8 @@ class ExecutionStore:
             execution.sinks.sync()
         execution.sinks.close()
         duration = round((time.monotonic() - execution.started) * 1000)
-        if outcome.ended_by == "exit" and execution.sinks.stdout.overflowed:  # it exited before it could be stopped
+        # It exited before it could be stopped.
+        if outcome.ended_by == "exit" and execution.sinks.stdout.overflowed:
             outcome = msgspec.structs.replace(outcome, ended_by="stdout_limit")
         output, failure, status = _outcome(outcome, bytes(execution.sinks.stdout.content), execution.record.timeout_ms)
         artifacts, refused = collect_artifacts(

@@ -67,7 +67,8 @@ class ZygoteChannel:
                 return None
             stop.on_stop(self._send_end)
             report = self._follow(reading, stop, time.monotonic() + job.timeout_ms / 1000)
-            for descriptor, sink in reading.items():  # read what is still buffered in pipes without writers
+            # Read what is still buffered in pipes without writers.
+            for descriptor, sink in reading.items():
                 os.set_blocking(descriptor, False)
                 with suppress(BlockingIOError):
                     while piece := os.read(descriptor, CHUNK_BYTES):

@@ -154,7 +154,7 @@ def _size(labeled_text: tuple[str, str]) -> int:
     except UnicodeEncodeError:
         raise ValidationFailed(f"{label} holds characters that the system cannot represent") from None
     if b"\0" in data:
-        raise ValidationFailed(f"{label} holds a NUL byte, which the system cannot represent", hint="take it out")
+        raise ValidationFailed(f"{label} holds a NUL byte, which the system cannot represent", hint="remove it")
     return len(data) + 1
 
 
@@ -180,7 +180,7 @@ def start_error(program: str, directory: Path, *, step: str, number: int) -> Ski
             return AccessRefused(f"the working directory `{directory}` may not be entered by this user")
         case "mounts", _:
             return SandboxError(
-                "the workspace changed while the sandbox was put up",
+                "the workspace changed while the sandbox was set up",
                 hint="try again; a command that runs at the same time may have moved a directory or made a link",
             )
         case "group" | "limits", _:

@@ -165,7 +165,8 @@ class Supervised:
     def close(self) -> None:
         """Release the supervisor if it has finished; otherwise disconnect, so that it ends the command."""
         self._reader.stop()
-        if self._record is not None:  # what became of the command is unknown: the next one finds its record
+        # What became of the command is unknown: the next one finds its record.
+        if self._record is not None:
             release_lock(self._record.lock)
             self._record = None
         unsent = self._writer.pending

@@ -50,7 +50,8 @@ class Blobs:
             return digest
         draft = path.with_name(f".{os.urandom(8).hex()}")
         try:
-            for directory in (self._directory, path.parent):  # `parents=True` would ignore the mode
+            # `parents=True` would ignore the mode.
+            for directory in (self._directory, path.parent):
                 Path(directory).mkdir(mode=DIRECTORY_MODE, exist_ok=True)
             write_new(draft, data)
             draft.replace(path)

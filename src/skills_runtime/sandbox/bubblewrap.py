@@ -230,7 +230,7 @@ def build_invocation(
     if len(options) > MAX_ARGUMENTS:
         first = next(iter((*protection.concealed, *protection.hidden_files)), policy.workspace)
         raise SandboxError(
-            f"`{policy.workspace}` holds more to protect, such as `{first}`, than a sandbox takes",
+            f"`{policy.workspace}` has more paths to protect than a sandbox allows, such as `{first}`",
             hint="name a smaller directory as the workspace, or put secrets and repositories elsewhere",
             details={"missing": ["protected_paths", "secrets"]},
         )

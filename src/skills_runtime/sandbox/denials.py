@@ -141,7 +141,8 @@ def _host_denials(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[De
         if record.stage != "decided" or record.verdict != "deny" or not record.host:
             continue
         target = f"{record.host}:{record.port}"
-        by_rule = record.kind == "not_allowed"  # a denied host and a private address stay what they are
+        # A denied host and a private address stay what they are.
+        by_rule = record.kind == "not_allowed"
         closed = why_not_host(target) if by_rule else None
         sentence = f"The command was not let reach `{target}`: {record.reason}."
         if closed is not None:

@@ -165,7 +165,7 @@ class NoSandbox:
         """Return the command unchanged; refuse one that requires isolation."""
         if request.permissions == "restricted":
             raise SandboxError(
-                "the call asks for a sandbox, and `sandbox.default_policy: none` means that there is none",
+                "the call asks for a sandbox, but `sandbox.default_policy: none` disables it",
                 hint="leave out `sandbox`, or ask the user for another policy",
             )
         return SandboxPlan(

@@ -138,10 +138,10 @@ def refuse_ungrantable(
             reason = "a link is on the way to it"
         if reason is not None:
             shortened = path if len(path) <= MAX_PATH_CHARACTERS else f"{path[:MAX_PATH_CHARACTERS]}…"
-            raise _refusal(f"`{shortened}` cannot be opened to a command: {reason}", path)
+            raise _refusal(f"`{shortened}` cannot be granted to a command: {reason}", path)
     for host in grant.hosts:
         if (reason := why_not_host(host)) is not None:
-            raise _refusal(f"`{host}` cannot be opened to a command: {reason}", host)
+            raise _refusal(f"`{host}` cannot be granted to a command: {reason}", host)
     for limit in grant.limits:
         if not 0 < limit.value <= MAX_LIMITS.get(limit.name, MAX_LIMIT):
             raise _refusal(f"the limit `{limit.name}` cannot be {limit.value}", limit.name)

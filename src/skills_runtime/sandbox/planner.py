@@ -88,7 +88,7 @@ class OsSandbox:
         if request.permissions == "require_escalated":
             if self._beyond is None:
                 raise SandboxError(
-                    "this run has no way out of its sandbox", hint="do it within the sandbox, or ask the user to run it"
+                    "this run cannot leave its sandbox", hint="do it within the sandbox, or ask the user to run it"
                 )
             return self._beyond.plan(request)
         if request.grant:
@@ -177,7 +177,8 @@ class OsSandbox:
         machine = self._machine or this_machine()
         policy = self._policy_for(request)
         if machine.user == 0 and policy.owner not in (None, (0, 0)):
-            machine = msgspec.structs.replace(machine, interpreter=None)  # it may lie where the owner has no access
+            # It may lie where the owner has no access.
+            machine = msgspec.structs.replace(machine, interpreter=None)
         findings = scan_policy(policy)
         chosen = self._choose(policy, machine, findings)
         egress = find_egress(policy, chosen.gaps)
@@ -220,8 +221,7 @@ class OsSandbox:
         if owner is None and policy.access == "write" and os.geteuid() == 0 and policy.workspace.stat().st_uid != 0:
             # Root inside the user namespace has no rights there, and another user cannot reach the directory.
             raise SandboxError(
-                f"`{policy.workspace}` belongs to another user, who cannot get there, so that no command could write"
-                " to it",
+                f"`{policy.workspace}` belongs to another user, who cannot access it, so no command could write to it",
                 hint="open the directories above it to that user, change its owner, or use the profile `read-only`",
             )
         readable = tuple(dict.fromkeys((*policy.readable, *request.readable, *repository_elsewhere(policy.workspace))))
@@ -246,7 +246,7 @@ class OsSandbox:
                 raise error
             problems.append(f"{adapter.name} cannot promise {', '.join(f'`{gap.promise}`' for gap in missing)}")
         raise SandboxError(
-            f"no sandbox works here: {'; '.join(problems) or 'there is none for this system'}",
+            f"no sandbox works here: {'; '.join(problems) or 'this system has none'}",
             hint=f"{fixes[0]}; `skills-runtime sandbox doctor` tells more" if fixes else "use Linux or macOS",
             details={"troubles": problems},
         )
@@ -272,7 +272,7 @@ def check_workspace(workspace: Path, variables: Mapping[str, str], *, allow_home
     if home := None if allow_home else home_within(workspace, variables):
         problem = "is a home directory" if home == workspace else f"holds the home directory `{home}`"
         raise SandboxError(
-            f"`{workspace}` {problem}, which holds far more than a project",
+            f"`{workspace}` {problem}, which contains far more than a project",
             hint="name the directory of a project as the workspace; `sandbox.allow_home: true` in your own"
             " configuration accepts it",
             details={"home": str(home)},
@@ -315,7 +315,7 @@ def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
     if any(path.exists() for path in inside):
         raise AccessRefused(f"`{name}` is not executable", hint="name a program, or give the file to its interpreter")
     raise NotFound(
-        f"`{name}` is not a program inside the sandbox", hint="only the system's programs and the workspace are there"
+        f"`{name}` is not a program inside the sandbox", hint="only system programs and the workspace are visible"
     )
 
 

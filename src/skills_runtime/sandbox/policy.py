@@ -190,7 +190,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """The identity of the policy: an approval under one digest does not hold under another."""
         values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_text, order="sorted")
-        del values["protected"]  # it only tightens, and a resumed run has other configuration files
+        # It only tightens, and a resumed run has other configuration files.
+        del values["protected"]
         for name in _ADDED:
             if not values[name]:  # so that policies without these fields keep their digest
                 del values[name]

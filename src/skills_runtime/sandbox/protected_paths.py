@@ -186,7 +186,8 @@ def find_hard_links(secrets: Iterable[Path], paths: Iterable[Path], directories:
     numbers = {number for _, number in linked}
     alike: list[str] = []
     for directory in directories if linked else ():
-        with suppress(OSError), os.scandir(directory) as entries:  # it may be gone, or hidden as a whole
+        # It may be gone, or hidden as a whole.
+        with suppress(OSError), os.scandir(directory) as entries:
             alike += [entry.path for entry in entries if entry.inode() in numbers]
     return {Path(path) for path in alike if (identity := _identity(path)) is not None and identity[0] in linked}
 
@@ -359,7 +360,8 @@ class _Scan:
     def findings(self) -> Findings:
         """Return all findings, in a deterministic order."""
         self._join_runs()
-        self._read_only -= self._hidden_files  # a mount that hides them makes them read-only too
+        # A mount that hides them makes them read-only too.
+        self._read_only -= self._hidden_files
         hidden = self._hidden_directories
         for paths in (self._read_only, self._hidden_files, self._hidden_directories):
             paths -= {path for path in paths if not hidden.isdisjoint(self._between(path))}
@@ -389,7 +391,8 @@ class _Scan:
         paths: set[Path] = set()
         for path in (*self._read_only, *self._by_path):
             parents = self._between(path)
-            if self._read_only.isdisjoint(parents):  # nothing can be moved inside a read-only directory
+            # Nothing can be moved inside a read-only directory.
+            if self._read_only.isdisjoint(parents):
                 paths.update(parents)
         return tuple(sorted(paths, key=lambda path: (len(path.parts), path)))
 
@@ -579,7 +582,8 @@ def _inner_repositories(directory: Path) -> Iterator[Path]:
         if path.is_symlink() or any(os.path.lexists(path / name) for name in ("HEAD", *GIT_CONTROL_PATHS)):
             yield path
             continue
-        with suppress(OSError), os.scandir(path) as entries:  # the name of a submodule may contain slashes
+        # The name of a submodule may contain slashes.
+        with suppress(OSError), os.scandir(path) as entries:
             pending += [Path(entry.path) for entry in entries if entry.is_dir()]
 
 
@@ -633,10 +637,10 @@ def scan_policy(policy: SandboxPolicy) -> Findings:
 def _scan_opened(path: Path, policy: SandboxPolicy) -> Findings:
     if os.path.realpath(path) != str(path):
         raise SandboxError(
-            f"`{path}` has become a link since it was opened to commands", hint="ask for a new grant by its real path"
+            f"`{path}` has become a link since it was granted", hint="ask for a new grant by its real path"
         )
     if not path.exists():
-        raise SandboxError(f"`{path}` was opened to commands and is gone", hint="make it again, or drop the grant")
+        raise SandboxError(f"`{path}` was granted to commands and is gone", hint="create it again, or drop the grant")
     findings = scan(path)
     return findings if path in policy.writable else _only_hidden(findings)
 

@@ -188,7 +188,8 @@ def _new_paths(quarantine: Quarantine, scans: Sequence[tuple[Path, Findings]]) -
     for _, findings in scans:
         moved: set[Path] = set()
         many = findings.hidden_files if len(findings.hidden_files) > MAX_SECRETS else ()
-        for path in (*findings.obeyed, *many):  # sorted, so a directory comes before its content
+        # Sorted, so a directory comes before its content.
+        for path in (*findings.obeyed, *many):
             if not _is_known(path, quarantine) and moved.isdisjoint(path.parents) and not _is_in_use(path):
                 moved.add(path)
                 yield path
@@ -281,7 +282,7 @@ def accept(directory: Path, paths: Sequence[str] = ()) -> list[str]:
     unknown = sorted(set(paths) - {item.path for _, item in waiting})
     if unknown or not waiting:
         subject = f"`{unknown[0]}` is not" if unknown else "nothing is"
-        raise NotFound(f"{subject} set aside", hint="`--list` shows what is")
+        raise NotFound(f"{subject} set aside", hint="`--list` shows quarantined files")
     accepted: list[str] = []
     for path, item in waiting:
         if paths and item.path not in paths:

@@ -172,7 +172,8 @@ def wrap_write_errors(path: Path | str) -> Generator[None]:
 def write_all(fd: int, data: bytes) -> None:
     """Write all bytes, repeating short writes."""
     count = os.write(fd, data) if data else 0
-    while count < len(data):  # a disk that becomes full writes a part first and fails afterwards
+    # A disk that becomes full writes a part first and fails afterwards.
+    while count < len(data):
         count += os.write(fd, memoryview(data)[count:])
 
 

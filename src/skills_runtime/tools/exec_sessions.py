@@ -198,7 +198,8 @@ class ExecSessions:
         try:
             return await asyncio.wrap_future(self._submit(self._start(plan, started, claim)))
         except asyncio.CancelledError:
-            with suppress(ValidationFailed):  # all sessions are closed already, this one included
+            # All sessions are closed already, this one included.
+            with suppress(ValidationFailed):
                 # The caller never got the number, so it could not end the session.
                 self._submit(self._close(started))
             raise

@@ -153,7 +153,8 @@ MAX_IDLE_THREADS = 64
 
 # Only appended to and popped from: both are atomic, so no lock is needed.
 _idle: list["_Worker"] = []
-os.register_at_fork(after_in_child=_idle.clear)  # a child has the list, but not the threads
+# A child has the list, but not the threads.
+os.register_at_fork(after_in_child=_idle.clear)
 
 
 async def in_thread(function: Callable[..., T], /, **arguments: Any) -> T:
@@ -215,8 +216,10 @@ class _Worker:
             deliver = self._jobs.get()()
             reusable = len(_idle) < MAX_IDLE_THREADS
             if reusable:
-                _idle.append(self)  # before the result is delivered, so that the next call can reuse it
-            with suppress(RuntimeError):  # the event loop is closed, so there is no waiter left
+                # Before the result is delivered, so that the next call can reuse it.
+                _idle.append(self)
+            # The event loop is closed, so there is no waiter left.
+            with suppress(RuntimeError):
                 deliver()
             del deliver  # do not keep the result alive until the next job
 

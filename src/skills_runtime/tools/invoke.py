@@ -58,7 +58,8 @@ def spill_large_values(result: ToolResult, keep: Keep, *, limit: int = LIMIT) ->
 
 def _text(name: str, text: str, limit: int, keep: Keep, blobs: dict[str, dict[str, Any]]) -> str:
     """Return the text, or its two ends around a note if it is too large."""
-    if len(text) * MAX_CHARACTER_BYTES <= limit:  # small enough without encoding it, as most results are
+    # Small enough without encoding it, as most results are.
+    if len(text) * MAX_CHARACTER_BYTES <= limit:
         return text
     data = text.encode()
     if len(data) <= limit:

@@ -116,7 +116,8 @@ async def settle_calls(
     waiting: Call | None = None
     try:
         for call, task in zip(calls, tasks, strict=True):
-            await _wait(task)  # awaiting the task itself would cancel it whenever we are cancelled
+            # Awaiting the task itself would cancel it whenever we are cancelled.
+            await _wait(task)
             try:
                 settled = task.result()
             except Parked:
@@ -125,7 +126,8 @@ async def settle_calls(
             except asyncio.CancelledError:
                 if ports.control.stopping:
                     raise
-                settled = Settled(CANCELLED_ITSELF, commit=True)  # the call cancelled itself; the run continues
+                # The call cancelled itself; the run continues.
+                settled = Settled(CANCELLED_ITSELF, commit=True)
             _finish(run, call, settled)
     finally:
         for task in tasks:
@@ -154,7 +156,8 @@ async def _wait(task: asyncio.Task[Settled]) -> None:
 async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment | None) -> Settled:
     tool = ports.tools.find(call.tool)
     if tool is None:
-        if call.phase == "started" and call.effect != "read":  # the run had the tool when the call started
+        # The run had the tool when the call started.
+        if call.phase == "started" and call.effect != "read":
             return Settled(UNKNOWN_OUTCOME, commit=True)
         return Settled(missing_tool_result(call.tool))
     if not call.valid:

@@ -37,7 +37,8 @@ def prepare(cwd: str, script: str) -> None:
     for name in sorted(imported):
         root = name.partition(".")[0]
         if root in sys.stdlib_module_names and root not in own:
-            with suppress(ImportError, OSError):  # the child gets the same error and reports it
+            # The child gets the same error and reports it.
+            with suppress(ImportError, OSError):
                 __import__(name)
     gc.freeze()
 

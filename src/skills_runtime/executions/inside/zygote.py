@@ -44,7 +44,8 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 def main() -> NoReturn:
     """Serve requests from the socket on standard input until it is closed."""
     if os.getppid() != 1 or os.getpid() > MAX_FIRST_PID:
-        os._exit(OUTSIDE)  # not alone in a PID namespace: killing every process would hit others
+        # Not alone in a PID namespace: killing every process would hit others.
+        os._exit(OUTSIDE)
     control = socket.socket(fileno=os.dup(0))
     devnull = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for number in range(3):
@@ -52,7 +53,8 @@ def main() -> NoReturn:
     _find_mounts()
     _prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.nice(NICENESS)
-    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))  # message queues would outlive their execution unseen
+    # Message queues would outlive their execution unseen.
+    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))
     gc.freeze()
     control.send(b'{"ready": true}')
     initial = _fingerprint()
@@ -64,7 +66,8 @@ def main() -> NoReturn:
         # Before a child exists: not dumpable, so that no child may inspect this process or take its descriptors.
         _prctl(SET_DUMPABLE, 0, 0, 0, 0)
         if not streams:
-            if size > 1:  # one byte is a late request to end an execution that has ended already
+            # One byte is a late request to end an execution that has ended already.
+            if size > 1:
                 scripts.prepare(**json.loads(buffer[:size]))
             continue
         child = _start(buffer[:size], streams)

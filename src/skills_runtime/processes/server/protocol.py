@@ -53,7 +53,7 @@ async def read_request(reader: asyncio.StreamReader, *, seconds: float = READ_SE
         return error.partial
     except asyncio.LimitOverrunError:
         raise ValidationFailed(
-            f"a request has {MAX_REQUEST} bytes at most", hint="write what is longer to a file in the workspace"
+            f"a request may have at most {MAX_REQUEST} bytes", hint="write longer data to a file in the workspace"
         ) from None
     except TimeoutError:
         raise ToolError(
@@ -93,7 +93,7 @@ def parse_answer(answer: bytes) -> Any:
     try:
         decoded = msgspec.json.decode(answer, type=Answer)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise ToolError("unknown", "what answered is not a runtime server", hint="stop it, and try again") from None
+        raise ToolError("unknown", "the peer is not a runtime server", hint="stop it, and try again") from None
     if decoded.ok:
         return decoded.data
     kind = "unknown" if decoded.error_kind in (None, INTERNAL) else decoded.error_kind

@@ -124,7 +124,8 @@ class RuntimeServer:
         listener = Listener(self._runtime_dir)
         try:
             server = await asyncio.start_unix_server(self._on_connect, sock=listener.socket, limit=protocol.MAX_REQUEST)
-            with suppress(ValueError, RuntimeError):  # not in the main thread: its starter stops it
+            # Not in the main thread: its starter stops it.
+            with suppress(ValueError, RuntimeError):
                 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                     asyncio.get_running_loop().add_signal_handler(number, self.stop)
             watch = asyncio.create_task(self._watch(listener), name="idle")
@@ -185,7 +186,7 @@ class RuntimeServer:
         try:
             check_peer(writer.get_extra_info("socket"))
             if len(self._connections) > MAX_CONNECTIONS:
-                raise ValidationFailed(f"{MAX_CONNECTIONS} clients are served already", hint="try again later")
+                raise ValidationFailed(f"{MAX_CONNECTIONS} clients are connected already", hint="try again later")
             received = await protocol.read_request(reader)
             if not received:
                 return b""  # a client that only checked whether a server exists

@@ -258,7 +258,7 @@ def check_unclaimed(policy: PathPolicy, location: Location) -> None:
     """Raise while the file is executed outside the sandbox, as it was approved."""
     if is_claimed(policy.root(location.mount).joinpath(*location.parts)):
         raise WriteRefused(
-            f"`{escape_path(str(location))}` is being run with more rights than the sandbox gives",
+            f"`{escape_path(str(location))}` is being executed with more rights than the sandbox grants",
             hint="change it when that has ended",
         )
 

@@ -243,7 +243,8 @@ class Committer:
 
 def sync_all(batch: Mapping[Committable, Waiters]) -> None:
     """Sync a batch of logs and notify their waiters."""
-    waiting, flushes = dict(batch), dict[Committable, Flush]()  # waiters to notify; flushes to settle
+    # Waiters to notify; flushes to settle.
+    waiting, flushes = dict(batch), dict[Committable, Flush]()
     try:
         for log in batch:
             try:
@@ -274,7 +275,8 @@ def _sync_together(flushes: Mapping[Committable, Flush]) -> Sequence[Committable
             return ()
         sync_file_system(fd)
     except OSError:
-        return ()  # perhaps from another program's file: sync each log on its own to find out
+        # Perhaps from another program's file: sync each log on its own to find out.
+        return ()
     return group
 
 
@@ -327,7 +329,8 @@ def get_committer(device: int) -> Committer:
 
 def _reset() -> None:
     global _mutex
-    _mutex = threading.Lock()  # another thread may have held it when the process was forked
+    # Another thread may have held it when the process was forked.
+    _mutex = threading.Lock()
     _committers.clear()
 
 

@@ -348,6 +348,7 @@ class EventLog:
 
     def _checkpoint(self, position: Position) -> None:
         if position.offset - self._checkpointed >= CHECKPOINT_INTERVAL_BYTES:
-            with suppress(OSError):  # a checkpoint only speeds up opening; the commit itself has succeeded
+            # A checkpoint only speeds up opening; the commit itself has succeeded.
+            with suppress(OSError):
                 self._checkpoints.add(position, self.key.secret)
             self._checkpointed = position.offset

@@ -14,7 +14,8 @@ _NO_VARIABLES: Mapping[str, str] = {}
 
 def read_line(line: str, environment: Mapping[str, str] = _NO_VARIABLES) -> Reading:
     """Analyze a shell line or script; `environment` holds variables with known values."""
-    from skills_runtime.safety.guard.reader import read_text  # loads the parser of shell, which is slow
+    # Loads the parser of shell, which is slow.
+    from skills_runtime.safety.guard.reader import read_text
 
     return read_text(line, environment)
 

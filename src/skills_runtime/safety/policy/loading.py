@@ -88,7 +88,7 @@ def _build_documents(events: "Iterable[yaml.Event]", origin: str) -> list[Node]:
             plain = event.implicit[0] and event.value in ("null", "~", "Null", "NULL")
             stack[-1].add(Text("" if plain else event.value, line), origin)
         elif isinstance(event, yaml.AliasEvent):
-            raise rule_error(origin, line, "an alias stands here", "write the value out")
+            raise rule_error(origin, line, "YAML aliases are not supported", "write the value out")
         elif isinstance(event, yaml.CollectionStartEvent):
             flow = bool(event.flow_style)
             inner = (
@@ -121,7 +121,7 @@ class _Container:
         elif not isinstance(item, Text):
             raise rule_error(origin, item.line, "a key is not text", "write `name: value`")
         elif item.value in self._node.values:
-            raise rule_error(origin, item.line, f"the key `{item.value}` stands here a second time", "keep one of them")
+            raise rule_error(origin, item.line, f"the key `{item.value}` appears twice", "keep one of them")
         else:
             self._key = item
 
@@ -258,7 +258,9 @@ def find_rule_items(document: Node | None, origin: str) -> Items | None:
         unknown = next((name for name in document.values if name != "rules"), None)
         if unknown is not None:
             line = document.values[unknown].line
-            raise rule_error(origin, line, f"`{unknown}` means nothing here", "a rule file has one key, `rules`")
+            raise rule_error(
+                origin, line, f"`{unknown}` is not a key of a rule file", "a rule file has one key, `rules`"
+            )
         document = document.values.get("rules")
     if document is None or (isinstance(document, Text) and not document.value):
         return None
@@ -282,10 +284,10 @@ def _parse_rule(item: Node, origin: str) -> Rule:
             near = difflib.get_close_matches(name, KEYS, n=1)
             suggestion = f"; did you mean `{near[0]}`?" if near else ""
             raise rule_error(
-                origin, node.line, f"a rule has no `{name}`{suggestion}", f"what a rule may have: {', '.join(KEYS)}"
+                origin, node.line, f"a rule has no `{name}`{suggestion}", f"keys of a rule: {', '.join(KEYS)}"
             )
     if "name" not in values:
-        raise rule_error(origin, item.line, "a rule without a name", "add `name:`; decisions are told by it")
+        raise rule_error(origin, item.line, "a rule without a name", "add `name:`; decisions refer to it")
     name = _parse_text(values["name"], "name", origin)
     if not NAME.fullmatch(name):
         usable = "use up to 80 letters, digits, spaces and `. _ : / -`"
@@ -309,7 +311,9 @@ def _parse_rule(item: Node, origin: str) -> Rule:
 
 def _parse_text(node: Node, key: str, origin: str) -> str:
     if not isinstance(node, Text) or not node.value.strip():
-        raise rule_error(origin, node.line, f"`{key}` must be text", "write it on the same line, in quotes if need be")
+        raise rule_error(
+            origin, node.line, f"`{key}` must be text", "write it on the same line, in quotes if necessary"
+        )
     if not all(char.isprintable() or char in "\n\t" for char in node.value):
         raise rule_error(origin, node.line, f"`{key}` has invisible characters", "write it without them")
     return node.value
@@ -355,7 +359,10 @@ def _parse_command(text: str, line: int, origin: str) -> tuple[str, ...]:
 def _parse_path(text: str, line: int, origin: str) -> str:
     if ".." in text.split("/"):
         raise rule_error(
-            origin, line, f"`{text}` leads upwards", "name the place from the top of the workspace, or with /"
+            origin,
+            line,
+            f"`{text}` leads out of its directory",
+            "write the path from the workspace root, or an absolute one",
         )
     if text.startswith("!") or "\\" in text or "\n" in text:
         raise rule_error(

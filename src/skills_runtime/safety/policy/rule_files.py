@@ -179,7 +179,7 @@ def add_rule(path: Path, rule: Rule) -> None:
     except OSError as error:
         raise StorageFailed(
             f"the rule `{rule.name}` could not be added to `{path}`: {error.strerror}",
-            hint="check who may write there",
+            hint="check its permissions",
         ) from error
 
 
@@ -199,7 +199,7 @@ def _append_rule(before: bytes, rule: Rule, origin: str) -> bytes:
     if load_rules(result, origin=origin) != (*present, new_rule):
         raise ConfigError(
             f"the rule `{rule.name}` cannot be added to `{origin}` without changing the rest of it",
-            hint="write the rules as one block list with nothing behind it",
+            hint="write the rules as one block list at the end of the file",
         )
     return result.encode()
 
@@ -210,7 +210,7 @@ def _render_item(text: str, rule: Rule, origin: str) -> str:
     items = find_rule_items(document, origin)
     if items is not None and items.flow:
         raise ConfigError(
-            f"`{origin}` has its rules in brackets, to which none can be added",
+            f"`{origin}` has its rules in a flow list `[…]`, which cannot be extended",
             hint="write them as a block list, one `- name:` for each",
         )
     head = "rules:\n" if document is None else ""

@@ -196,7 +196,8 @@ class EgressAuthorizer:
             # An answer holds for the lifetime of the proxy; otherwise every request of a download would ask again.
             self._questions[key] = asyncio.ensure_future(_wait_for_answer(self.ports.ask(*key)))
         question = self._questions[key]
-        await asyncio.wait([question])  # not awaited itself: one of several waiters may be cancelled
+        # Not awaited itself: one of several waiters may be cancelled.
+        await asyncio.wait([question])
         if not question.cancelled() and question.result() is True:
             return Verdict("allow", "the user allowed it", "", Rule(host=host.text, ports=(port,)), "person")
         return Verdict("deny", "the user denied it", "denied", by="person")

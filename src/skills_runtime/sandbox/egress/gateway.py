@@ -106,7 +106,8 @@ class Gateway:
             self._handover.allow_start()
             await serve_egress(self._listener, self._ports)
         finally:
-            self._handover.close()  # a command that still waits for permission to start must not hang
+            # A command that still waits for permission to start must not hang.
+            self._handover.close()
 
     def _stop_accepting(self) -> None:
         # Makes the proxy end with its last connection; a proxy without a network notices by itself.
@@ -192,9 +193,9 @@ class Handover:
                     loop.remove_reader(self._host_end)
             message, descriptors, flags, _ = socket.recv_fds(self._host_end, 1, 1, socket.MSG_CMSG_CLOEXEC)
         except TimeoutError as error:
-            raise SandboxError(f"the sandbox made no network in {seconds:g} seconds", hint=_HINT) from error
+            raise SandboxError(f"the sandbox created no network within {seconds:g} seconds", hint=_HINT) from error
         except OSError as error:
-            raise SandboxError(f"the sandbox handed out no network: {error}", hint=_HINT) from error
+            raise SandboxError(f"the sandbox passed no network socket: {error}", hint=_HINT) from error
         if message != inside.READY or len(descriptors) != 1 or flags & socket.MSG_CTRUNC:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -212,7 +213,7 @@ class Handover:
         problem = find_listener_problem(listener, self._port)
         if problem:
             listener.close()
-            raise SandboxError(f"the socket handed out of the sandbox cannot be used: {problem}", hint=_HINT)
+            raise SandboxError(f"the socket from the sandbox cannot be used: {problem}", hint=_HINT)
         return listener
 
 

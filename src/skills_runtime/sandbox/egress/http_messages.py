@@ -347,7 +347,8 @@ def render_response_head(response: Response, request: Request, *, keep_alive: bo
     lines = list(response.headers.end_to_end())
     length = response.headers.get("content-length")
     if response.framing.kind == "none" and length is not None and response.status != 204:
-        lines.append(("content-length", length))  # the length that a GET response would have
+        # The length that a GET response would have.
+        lines.append(("content-length", length))
     elif request.minor_version == 1 or response.framing.kind != "chunked":
         lines.extend(_framing_headers(response.framing))
     lines.append(("connection", "keep-alive" if keep_alive else "close"))

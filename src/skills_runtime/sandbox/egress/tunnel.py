@@ -132,7 +132,7 @@ def _parse_extensions(message: bytes) -> Iterator[tuple[int, bytes]]:
     while not extensions.is_at_end:
         number = extensions.number(2)
         if number in seen:
-            raise _Malformed("an extension stands there twice")
+            raise _Malformed("an extension appears twice")
         seen.add(number)
         yield number, extensions.vector(2, 0, 0xFFFF)
 

@@ -47,7 +47,7 @@ def main() -> NoReturn:
     try:
         _restrict(specification)
     except OSError as error:
-        _say(f"the sandbox could not be put up: {error}")
+        _say(f"the sandbox could not be set up: {error}")
         os._exit(REFUSED)
     try:
         os.execvpe(argv[0], argv, environment)
@@ -98,7 +98,8 @@ def refuse_privileges() -> None:
 def drop_capabilities() -> None:
     """Drop the capabilities of root."""
     for capability in range(LAST_CAPABILITY + 1):
-        _library.prctl(DROP_BOUNDING, capability, 0, 0, 0)  # the kernel refuses capabilities it does not know
+        # The kernel refuses capabilities it does not know.
+        _library.prctl(DROP_BOUNDING, capability, 0, 0, 0)
     control(AMBIENT, CLEAR_AMBIENT)
     header, none = struct.pack("II", CAPABILITY_VERSION, 0), bytes(24)
     if _library.capset(header, none) != 0:

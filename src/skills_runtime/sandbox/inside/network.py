@@ -58,7 +58,8 @@ def _hand_over(channel: "_socket.socket", port: int) -> None:
 
 
 def _become(command: "list[str]") -> int:
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and children inherit that
+    # Python ignores them, and children inherit that.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     _forget_coerced_locale()
     try:

@@ -137,7 +137,8 @@ class DiskUsage:
         return size, count
 
     def _free(self) -> "tuple[int, int]":
-        with suppress(OSError):  # a command may remove the directory; the file system is the same
+        # A command may remove the directory; the file system is the same.
+        with suppress(OSError):
             status = os.statvfs(self._path)
             self._free_space = (status.f_bfree * status.f_frsize, status.f_ffree)
         return self._free_space

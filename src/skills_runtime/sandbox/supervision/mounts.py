@@ -75,7 +75,8 @@ def _read_mount_table(path: str) -> "dict[bytes, list[Mounted]]":
     with open(path, "rb", buffering=0) as file:
         table = file.readall()
     by_point: dict[bytes, list[Mounted]] = {}
-    for line in table.split(b"\n")[:-1]:  # not `splitlines`: a name may contain other line separators
+    # Not `splitlines`: a name may contain other line separators.
+    for line in table.split(b"\n")[:-1]:
         _, _, device, root, point, data = line.split(b" ", 5)
         if b"\\" in line:
             root, point = _unescape(root), _unescape(point)

@@ -199,7 +199,8 @@ class SandboxStart:
         """Send the withheld input once everything is mounted as planned."""
         planned = PlannedMounts(self._mounts)
         poll = select.poll()
-        poll.register(self._go, 0)  # hangs up once the sandbox has read the permission to start
+        # Hangs up once the sandbox has read the permission to start.
+        poll.register(self._go, 0)
         if not poll.poll(SETUP_SECONDS * 1000):
             raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
         # EINVAL: the process has just ended, and so have its mounts.
@@ -264,7 +265,8 @@ def set_limits(process: int, values: "list[tuple[str, int]]") -> None:
     except PermissionError:
         if os.geteuid() != 0:
             raise
-        _set_limits_as_owner(process, values)  # root in a container may not limit other users' processes
+        # Root in a container may not limit other users' processes.
+        _set_limits_as_owner(process, values)
 
 
 def lower_priority(process: int, by: int) -> None:

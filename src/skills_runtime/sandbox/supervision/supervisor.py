@@ -146,7 +146,8 @@ class _Supervision:
             self._has_no_children = True
             return
         if reaped and self._exited and self._layers:
-            self._set_deadline(SANDBOX_EXIT_SECONDS)  # the kernel is already killing the processes inside
+            # The kernel is already killing the processes inside.
+            self._set_deadline(SANDBOX_EXIT_SECONDS)
         elif reaped and self._exited:
             self._terminate(signal.SIGTERM, self._grace)
 
@@ -171,7 +172,8 @@ class _Supervision:
         ]
         self._signalled.update((first, process.pid, process.started) for process in new)
         process_tree.send_signal(new, first)
-        process_tree.send_signal(new, signal.SIGCONT)  # a stopped process handles no other signal
+        # A stopped process handles no other signal.
+        process_tree.send_signal(new, signal.SIGCONT)
 
     def _set_deadline(self, grace: float) -> None:
         kill_at = time.monotonic() + grace

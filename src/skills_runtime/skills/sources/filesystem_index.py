@@ -188,7 +188,8 @@ def save_index(directory: Path, index: Index) -> None:
     try:
         payload = msgspec.msgpack.encode(index)
     except (ValueError, TypeError, OverflowError, RecursionError):
-        return  # a text that cannot be written, such as half a character or a name that is no text
+        # Text that cannot be encoded, such as lone surrogates.
+        return
     if len(payload) > MAX_BYTES - _HEAD:
         return
     with suppress(OSError):

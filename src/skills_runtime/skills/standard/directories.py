@@ -180,7 +180,8 @@ def create_skill(name: str, parent: Path, description: str = "") -> Path:
     if os.path.lexists(path):
         raise ValidationFailed(f"{quote(str(path))} is there already", hint="choose another name, or another `--dir`")
     parent.mkdir(parents=True, exist_ok=True)
-    with stage_directory(path, mode=0o755) as draft:  # fails where something was put there meanwhile
+    # Fails if the path was created meanwhile.
+    with stage_directory(path, mode=0o755) as draft:
         (draft / FILE_NAME).write_text(text, encoding="utf-8")
     return path / FILE_NAME
 

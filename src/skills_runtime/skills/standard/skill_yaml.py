@@ -159,7 +159,8 @@ def _runtime(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 def _timeout(fields: Mapping[str, Any]) -> int | None:
     """Return the timeout in milliseconds; None if not given, 0 if invalid."""
     text = fields.get("timeout", "")
-    if text in ("", "null", "~", "0"):  # none, in the words of those who have always written skills
+    # The older spelling of no value.
+    if text in ("", "null", "~", "0"):
         return None
     legal = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= len(str(MAX_TIMEOUT_MS))
     return int(text) if legal and int(text) <= MAX_TIMEOUT_MS else 0

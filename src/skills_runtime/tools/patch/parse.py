@@ -193,7 +193,8 @@ def _hunk(reader: _Reader, number: int) -> Hunk:
     while (line := reader.peek()) is not None and line.startswith(b"@@"):
         reader.take()
         text = line[2:].removeprefix(b" ").rstrip()
-        if text and not _LINE_NUMBERS.match(line):  # models count lines badly, so the line numbers are ignored
+        # Models count lines badly, so the line numbers are ignored.
+        if text and not _LINE_NUMBERS.match(line):
             headers.append(text)
     lines = _lines(reader)
     at_end = (reader.peek() or b"").rstrip() == _END_OF_FILE
