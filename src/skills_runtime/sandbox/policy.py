@@ -55,6 +55,9 @@ ISOLATION: frozenset[Promise] = frozenset[Promise](
     }
 )  # fmt: skip
 
+CONTAINMENT: frozenset[Promise] = frozenset[Promise](("fs_write", "fs_read", "protected_paths", "secrets", "network"))
+"""Promises that must be kept, despite accepted gaps, for commands to run without approval in mode `auto`."""
+
 # Required where other users' work runs on the same machine.
 BOUNDED: frozenset[Promise] = ISOLATION | frozenset[Promise](
     ("memory", "process_count", "file_size", "open_files", "temporary_space")

@@ -82,8 +82,8 @@ PROJECT_CONFIGURATION = (*RUN_CONFIG_FILES, ENV_FILE_PREFIX)
 """Files of a workspace that configure the next run in it."""
 PROGRAMS = frozenset({"skills-runtime", "skills-runtime-sdk", "kgent"})
 """The names of our own program."""
-DECISION_COMMANDS = frozenset({"approvals", "answer", "review", "accept", "confirm"})
-"""Its commands that decide in the user's name."""
+DECISION_COMMANDS = frozenset({"approvals", "answer", "review", "accept", "confirm", "delete", "prune"})
+"""Its commands that decide in the user's name, or delete records."""
 
 _CONTROL = re.compile(
     r"\.skills_runtime_sdk"
