@@ -25,7 +25,7 @@ RUNTIME = ".runtime"
 """The directory for staging, locks and keys; no execution has this name."""
 _TRIES = 100
 MEMORY = "/dev/shm"
-LEAST_MEMORY = 1 << 30
+MIN_FREE_MEMORY = 1 << 30
 """With less free memory than this, executions work on disk."""
 
 
@@ -149,7 +149,7 @@ def stages_in_memory(path: Path) -> Path | None:
     """
     try:
         filesystem = os.statvfs(MEMORY)
-        if filesystem.f_bavail * filesystem.f_frsize < LEAST_MEMORY:
+        if filesystem.f_bavail * filesystem.f_frsize < MIN_FREE_MEMORY:
             return None
         name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
         directory = Path(MEMORY) / f"skills-runtime-{os.geteuid()}-{name}"
