@@ -138,7 +138,7 @@ def test_doctor_tells_promises_and_gaps() -> None:
     done = run(str(PROGRAM), "sandbox", "doctor")
     assert done.returncode == 0
     assert "bubblewrap: works" in done.stdout
-    assert "  disk: what is written to the workspace" in done.stdout
+    assert "  disk: writes to the workspace are measured" in done.stdout
 
 
 def test_a_plan_tells_everything_but_the_values_of_variables(workspace: Path) -> None:
