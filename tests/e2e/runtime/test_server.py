@@ -204,7 +204,7 @@ def test_a_command_behind_the_fence_reaches_neither_socket_nor_secret(
 
 
 def test_a_request_that_is_too_long_is_refused_by_the_client(client: RuntimeClient) -> None:
-    with pytest.raises(ValidationFailed, match="at most .* bytes"):
+    with pytest.raises(ValidationFailed, match=r"at most .* bytes"):
         client.call("exec.spawn", {"argv": ["x" * (1 << 20)]})
 
 
