@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from skills_runtime.protected_names import AUTOLOADED_SUFFIX, STARTUP_FILES, is_autoloaded_name, is_secret_file
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
-from skills_runtime.safety.guard.known_programs import CLUSTERS, INSTALLERS, NETWORK_PROGRAMS, PLAIN
+from skills_runtime.safety.guard.known_programs import CLUSTERS, INSTALLERS, NETWORK_PROGRAMS, READ_ONLY_PROGRAMS
 from skills_runtime.safety.guard.words import names
 from skills_runtime.safety.policy.commands import base_name, expand_path, find_directories, option_directories
 from skills_runtime.safety.policy.patterns import Anchor, matches_tool, normalize_path, path_tokens
@@ -117,7 +117,9 @@ _SHOWING_OPTIONS = frozenset({"--version", "-V", "-v", "--help", "-h"})
 _QUIET_OPTIONS = frozenset({"-q", "--quiet", "-s", "--silent", "--offline", "--no-color", "--verbose"})
 _PUBLISHERS = frozenset({"twine", "flit", "lerna", "semantic-release", "goreleaser"})
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-_READING_PROGRAMS = PLAIN | frozenset({"rg", "tree", "jq", "file", "date", "find", "fd", "ag", "sort", "uniq", "xxd"})
+_READING_PROGRAMS = READ_ONLY_PROGRAMS | frozenset(
+    {"rg", "tree", "jq", "file", "date", "find", "fd", "ag", "sort", "uniq", "xxd"}
+)
 
 
 def _without_interpreter(words: Words) -> Words:

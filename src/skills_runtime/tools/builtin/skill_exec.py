@@ -29,8 +29,8 @@ from skills_runtime.skills import (
 from skills_runtime.tools import processes
 from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
+# More than an approver would ever read.
 MAX_INPUT_BYTES = 120_000
-"""More than an approver would ever read."""
 INPUT = "SKILL_INPUT"
 """Name under which approvals show the input; the skill reads it from standard input."""
 
