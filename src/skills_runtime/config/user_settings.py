@@ -31,7 +31,7 @@ def set_user_setting(key: str, value: Any, environ: Mapping[str, str] | None = N
     _validate(nest_value(key, value), Location("given to `config set`"), home, environ)
     with lock_home(home):
         model_file = home / MODEL_FILE
-        chosen = read_mapping(model_file) if path_exists(model_file) else {}
+        chosen: Mapping[str, Any] = read_mapping(model_file) if path_exists(model_file) else {}
         # `model` of that file would override `models.planner` and `models.executor` of the other one.
         is_model = has_value(chosen, key) or (key.startswith("models.") and has_value(chosen, "model"))
         path = resolve_path(model_file if is_model else home / USER_FILE, home)
