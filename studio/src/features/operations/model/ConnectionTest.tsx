@@ -1,33 +1,16 @@
 import type { ModelTest, useTestModel } from "../../../api/model";
 import { useFormat, useWords } from "../../../i18n";
 import { displayText } from "../../../lib/hiddenCharacters";
-import { Button } from "../../../ui/Button";
 import { ErrorNote } from "../../../ui/ErrorNote";
 import { ServerText } from "../../../ui/ServerText";
 import { Note } from "../Note";
 
-/** Calls the saved model once and shows whether it answered. */
-export function ConnectionTest({
-  test,
-  model,
-  edited,
-}: {
-  test: ReturnType<typeof useTestModel>;
-  model: string;
-  /** Whether the form has changes that are not saved. */
-  edited: boolean;
-}) {
-  const words = useWords("model");
+/** Whether the saved model answered, for who listens as soon as it is known. */
+export function ConnectionTest({ test, model }: { test: ReturnType<typeof useTestModel>; model: string }) {
   return (
-    <div className="flex flex-col gap-3 border-t border-line pt-3">
-      <div className="flex flex-wrap items-center gap-2">
-        <Button busy={test.isPending} disabled={edited} onClick={() => test.mutate()}>
-          {words.test}
-        </Button>
-        <p className="min-w-0 text-xs text-soft">{edited ? words.saveFirst : words.testHint}</p>
-      </div>
+    <div aria-live="polite" className="empty:-mt-3">
       <ErrorNote error={test.error} />
-      <div aria-live="polite">{test.data ? <Result result={test.data} model={model} /> : null}</div>
+      {test.data ? <Result result={test.data} model={model} /> : null}
     </div>
   );
 }

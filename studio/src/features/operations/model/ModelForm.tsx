@@ -119,11 +119,13 @@ export function ModelForm({ model, providers }: { model: Model; providers: reado
         >
           {words.save}
         </Button>
-        <p className="min-w-0 text-xs text-soft [overflow-wrap:anywhere]">
-          {words.file(displayText(model.file))}
-        </p>
+        <Button busy={test.isPending} disabled={change !== null} onClick={() => test.mutate()}>
+          {words.test}
+        </Button>
+        <p className="min-w-0 text-xs text-soft">{change ? words.saveFirst : words.testHint}</p>
       </div>
-      <ConnectionTest test={test} model={model.model} edited={change !== null} />
+      <ConnectionTest test={test} model={model.model} />
+      <p className="text-xs text-soft [overflow-wrap:anywhere]">{words.file(displayText(model.file))}</p>
     </form>
   );
 }
