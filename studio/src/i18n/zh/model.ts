@@ -14,7 +14,7 @@ export const model = {
     ollama: "Ollama（本机）",
     vllm: "vLLM（本机）",
     lmstudio: "LM Studio（本机）",
-    litellm: "LiteLLM 代理",
+    litellm: "LiteLLM 网关",
     other: "其他兼容 OpenAI 的服务",
     qwen: "通义千问（DashScope）",
     moonshot: "月之暗面（Kimi）",
