@@ -37,7 +37,7 @@ PLANS = (
         ("total of orders.csv", "orders.csv 的总额"),
         (
             ("read_file", {"path": "orders.csv"}),
-            ("skill_exec", {"skill_mention": "$order-total", "action_id": "run", "input": {"csv": CSV}}),
+            ("skill_exec", {"skill_mention": "$order-total", "action_id": "run", "input": {"text": CSV}}),
         ),
         "The total is 140. 总额是 140。",
     ),
