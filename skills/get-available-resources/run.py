@@ -1,4 +1,4 @@
-"""Tells what this machine has to work with: reads a JSON object, writes a JSON object."""
+"""Report the resources of this machine: a JSON object in, a JSON object out."""
 
 import json
 import os
@@ -12,22 +12,22 @@ RESERVE = 0.8
 
 
 def main() -> int:
-    """Read what is asked for, look, and answer."""
+    """Read the request from stdin and print the resources."""
     try:
-        wanted = json.loads(sys.stdin.read() or "{}")
+        request = json.loads(sys.stdin.read() or "{}")
     except ValueError as error:
         print(f"the input is not JSON: {error}", file=sys.stderr)
         return 2
-    path = wanted.get("path") if isinstance(wanted, dict) else None
-    found = resources(str(path or os.environ.get("SKILLS_RUNTIME_SDK_WORKSPACE_ROOT") or Path.cwd()))
-    text = json.dumps(found, ensure_ascii=False, indent=2)
-    keep(text)
+    path = request.get("path") if isinstance(request, dict) else None
+    report = resources(str(path or os.environ.get("SKILLS_RUNTIME_SDK_WORKSPACE_ROOT") or Path.cwd()))
+    text = json.dumps(report, ensure_ascii=False, indent=2)
+    save(text)
     print(text)
     return 0
 
 
 def resources(path: str) -> dict:
-    """Everything that can be told."""
+    """Return all resources."""
     cpu, memory = processors(), memory_of()
     return {
         "cpu": cpu,
@@ -45,21 +45,21 @@ def resources(path: str) -> dict:
 
 
 def processors() -> dict:
-    """How many processors there are, and how many of them are ours."""
+    """Return the number of processors, and of those this process may use."""
     logical = os.cpu_count()
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
     quota = cpu_quota()
     if quota is not None and usable is not None:
         usable = max(1, min(usable, int(quota)))
     try:
-        load = [round(one, 2) for one in os.getloadavg()]
+        load = [round(value, 2) for value in os.getloadavg()]
     except (OSError, AttributeError):
         load = None
     return {"logical": logical, "usable": usable, "quota": quota, "load_average": load}
 
 
 def cpu_quota() -> "float | None":
-    """What a container may use at once."""
+    """Return how many processors a container may use."""
     words = text_of("/sys/fs/cgroup/cpu.max").split()
     if len(words) == 2 and words[0].isdigit() and words[1].isdigit() and int(words[1]):
         return round(int(words[0]) / int(words[1]), 2)
@@ -67,9 +67,9 @@ def cpu_quota() -> "float | None":
 
 
 def memory_of() -> dict:
-    """The memory of the machine, and what of it can be had."""
-    told = meminfo()
-    total, free = told.get("MemTotal"), told.get("MemAvailable")
+    """Return the total and the available memory."""
+    fields = meminfo()
+    total, free = fields.get("MemTotal"), fields.get("MemAvailable")
     if total is None and hasattr(os, "sysconf"):
         total = pages("SC_PHYS_PAGES")
         free = pages("SC_AVPHYS_PAGES")
@@ -81,18 +81,18 @@ def memory_of() -> dict:
 
 
 def meminfo() -> dict:
-    """The numbers of Linux, in bytes."""
-    told = {}
+    """Return the memory figures of Linux in bytes."""
+    fields = {}
     for line in text_of("/proc/meminfo").splitlines():
         name, _, value = line.partition(":")
         words = value.split()
         if words and words[0].isdigit():
-            told[name] = int(words[0]) * 1024
-    return told
+            fields[name] = int(words[0]) * 1024
+    return fields
 
 
 def pages(name: str) -> "int | None":
-    """Memory as the system counts it, in bytes."""
+    """Return a memory size of `sysconf` in bytes."""
     try:
         number = os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -101,7 +101,7 @@ def pages(name: str) -> "int | None":
 
 
 def disk(path: str) -> dict:
-    """The file system that a directory is on."""
+    """Return the file system of a directory."""
     try:
         usage = shutil.disk_usage(path)
     except OSError as error:
@@ -110,7 +110,7 @@ def disk(path: str) -> dict:
 
 
 def accelerators() -> list:
-    """Devices that compute, by their files."""
+    """List compute devices by their device files."""
     kinds = {"nvidia": "nvidia[0-9]*", "amd": "kfd", "habana": "hl[0-9]*"}
     return [
         {"kind": kind, "device": str(device)}
@@ -120,7 +120,7 @@ def accelerators() -> list:
 
 
 def advice(cpu: dict, memory: dict) -> dict:
-    """Numbers to begin with."""
+    """Suggest a number of workers and their memory."""
     workers = cpu["usable"] or 1
     free = memory["available_bytes"]
     return {
@@ -130,7 +130,7 @@ def advice(cpu: dict, memory: dict) -> dict:
 
 
 def text_of(path: str) -> str:
-    """What a file of the system says, or nothing."""
+    """Return the text of a system file; empty if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -138,19 +138,19 @@ def text_of(path: str) -> str:
 
 
 def number_of(path: str) -> "int | None":
-    """The number in a file of the system, unless it says that there is no limit."""
+    """Return the number in a system file; None if there is no limit."""
     text = text_of(path).strip()
     return int(text) if text.isdigit() else None
 
 
-def keep(text: str) -> None:
-    """Leave the answer behind as a file, where that is possible."""
-    place = Path(__file__).resolve().parent / "artifacts"
+def save(text: str) -> None:
+    """Write the answer as an artifact, where possible."""
+    directory = Path(__file__).resolve().parent / "artifacts"
     try:
-        place.mkdir(exist_ok=True)
-        (place / "resources.json").write_text(text + "\n", encoding="utf-8")
+        directory.mkdir(exist_ok=True)
+        (directory / "resources.json").write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        print(f"the answer was not kept as a file: {error.strerror}", file=sys.stderr)
+        print(f"could not save the answer as a file: {error.strerror}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Copies the files that a skill declares to leave behind into the directory of its execution.
+"""Copy the files that a skill declares as artifacts into the directory of its execution.
 
-Only regular files inside the directory of a skill are kept. Every name is opened below the one before without following
-links, and what is copied is what was looked at.
+Only regular files inside the skill's directory are copied. Each path component is opened below the previous one without
+following links, so the file that was checked is the file that is copied.
 """
 
 import errno
@@ -28,7 +28,7 @@ from skills_runtime.storage import (
 )
 
 RESERVED_NAMES = frozenset({RECORD, INPUT, STDOUT, STDERR, OUTPUT})
-"""Names in the directory of an execution that are the runtime's own."""
+"""Names in the directory of an execution that the runtime uses itself."""
 MAX_DEPTH = 32
 PIECE = 1 << 20
 _KINDS = ((stat.S_ISLNK, "a link"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"))
@@ -37,7 +37,7 @@ _KINDS = ((stat.S_ISLNK, "a link"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISS
 def collect_artifacts(
     work: Path, declared: Sequence[str], into: Path, limits: ExecutionLimits, *, durable: bool = False
 ) -> tuple[tuple[Artifact, ...], tuple[Refused, ...]]:
-    """Copy what is declared and there; a declared directory means the files below it."""
+    """Copy the declared paths that exist; a declared directory stands for all files below it."""
     if not declared:
         return (), ()
     collection = _Collection(into, limits, durable=durable)
@@ -52,7 +52,7 @@ def collect_artifacts(
 
 
 class _Collection:
-    """Artifacts being kept, within the limits of all together."""
+    """The artifacts of one execution, within the limits for all of them together."""
 
     def __init__(self, into: Path, limits: ExecutionLimits, *, durable: bool) -> None:
         self._durable = durable
@@ -63,12 +63,12 @@ class _Collection:
         self.refused: list[Refused] = []
 
     def refuse(self, path: str, reason: str) -> None:
-        """Say that something was not kept; more than there may be files need no saying."""
+        """Record that a path was refused; entries beyond the file limit are dropped."""
         if len(self.refused) < self._limits.artifact_files:
             self.refused.append(Refused(path=path, reason=reason))
 
     def add(self, top: int, path: str, *, is_declared: bool = False) -> None:
-        """Keep a file, or the files of a directory; what is declared and not there is told of."""
+        """Copy a file, or the files of a directory; refuse a declared path that does not exist."""
         parts = relative_parts(path)
         text = path.encode(errors="replace").decode()
         if parts is None or text != path or len(parts) > MAX_DEPTH:
@@ -80,12 +80,12 @@ class _Collection:
                 self._collect(top, parts)
             except FileNotFoundError:
                 if is_declared:
-                    self.refuse(path, "it was not left behind")
+                    self.refuse(path, "it does not exist")
             except OSError as error:
                 self.refuse(path, error_reason(error))
 
     def sync(self) -> None:
-        """Have the disk keep the names of what was kept, where that is wanted; those at the top are the caller's."""
+        """Sync the directories of the copies if the execution is durable; the caller syncs the top directory."""
         if self._durable:
             paths = {parent for artifact in self.artifacts for parent in Path(artifact.path).parents[:-1]}
             for directory in sorted(paths, key=lambda path: len(path.parts), reverse=True):
@@ -152,7 +152,7 @@ class _Collection:
 
 @contextmanager
 def _new_file(path: Path) -> Generator[int]:
-    """Open a new file; it is gone again when something goes wrong."""
+    """Open a new file and remove it if an error follows."""
     fd = open_new(path)
     try:
         yield fd

@@ -1,4 +1,7 @@
-"""What goes into a skill and what counts as its answer: pure, with the words that clients know."""
+"""The input and output format of a skill, and the messages that older clients know.
+
+Pure: no files and no processes.
+"""
 
 import hashlib
 import json
@@ -10,11 +13,11 @@ from skills_runtime.executions.values import Failure
 
 TOO_DEEP = "it is nested too deeply"
 MAX_LEVELS = 500
-"""Values that are nested deeper could be read and then not be written, depending on who does it and where."""
+"""Some JSON parsers read deeper nesting than they can write, so it is refused."""
 
 
 def encode_input(value: Any, *, limit: int) -> bytes:
-    """The input as a skill reads it, in ASCII; what is empty is an empty object."""
+    """Encode the input of a skill as ASCII JSON; an empty input becomes an empty object."""
     try:
         text = json.dumps(value or {}, allow_nan=False).encode("ascii")
     except RecursionError:
@@ -31,13 +34,13 @@ def encode_input(value: Any, *, limit: int) -> bytes:
 
 
 def request_digest(skill: str, data: bytes) -> str:
-    """What makes two requests the same: the skill and its input, whatever the order of the keys was."""
+    """Return the digest of skill and input that identifies a request, regardless of the order of its keys."""
     canonical = json.dumps([skill, json.loads(data)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def resolve_timeout(requested: int | None, declared: int | None, *, default: int, longest: int) -> int:
-    """How many milliseconds an execution has; the caller is heard before the skill."""
+    """Return the timeout in milliseconds: the caller's, then the skill's, then the default."""
     # A number that is a truth value is a mistake, and one beyond the clock of the system would never end anything.
     if requested is not None and (isinstance(requested, bool) or not 1 <= requested <= longest):
         raise ValidationFailed(f"the time limit must be from 1 to {longest} ms", hint="give whole milliseconds")
@@ -45,7 +48,7 @@ def resolve_timeout(requested: int | None, declared: int | None, *, default: int
 
 
 def parse_output(data: bytes) -> tuple[Any, Failure | None]:
-    """The answer of a skill, or what is wrong about it."""
+    """Parse the output of a skill; return the value, or the failure."""
     try:
         text = data.decode()
         if not text.strip():
@@ -61,7 +64,7 @@ def parse_output(data: bytes) -> tuple[Any, Failure | None]:
 
 
 def empty_output() -> Failure:
-    """The skill said nothing."""
+    """Return the failure for an empty output."""
     return Failure(code="empty_output", message="Skill returned empty output")
 
 
@@ -74,7 +77,7 @@ def _too_deep() -> ValidationFailed:
 
 
 def _is_too_deep(value: Any, openings: int) -> bool:
-    """Whether a value is nested too deeply; there are at most as many levels as brackets were opened."""
+    """Return whether a value is nested too deeply; `openings`, the number of opening brackets, bounds the depth."""
     level: list[Any] = [value] if openings > MAX_LEVELS else []
     for _ in range(MAX_LEVELS):
         containers: list[Any] = [node.values() if isinstance(node, dict) else node for node in level]
@@ -96,5 +99,5 @@ def _parse_finite(text: str) -> float:
 
 
 def digest(data: bytes) -> str:
-    """The name of some bytes."""
+    """Return the SHA-256 digest of bytes."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"

@@ -1,6 +1,6 @@
-"""Executes skills without a model: JSON in, JSON out, each on a copy of its directory and behind a fence.
+"""Execute skills without a model: JSON in, JSON out, each on a copy of its directory and in a sandbox.
 
-One executor serves everybody who wants a skill executed: the tool, the command line and the service.
+The tool, the command line and the service share one executor.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from skills_runtime.ports import Clock, ProcessRequest
 from skills_runtime.skills import Skill
 
 WAIT_SECONDS = 0.05
-"""How often somebody looks who waits for an execution of another process."""
+"""How often to poll for the end of an execution that another process runs."""
 
 
 class Executor:
-    """Executes skills, and keeps what became of them in one directory."""
+    """Execute skills and store the results in one directory."""
 
     def __init__(
         self,
@@ -61,16 +61,16 @@ class Executor:
 
     @property
     def under_way(self) -> tuple[int, int]:
-        """How many executions are running here, and how many wait for their turn."""
+        """Return how many executions are running here, and how many wait for a slot."""
         return self._slots.running, self._slots.waiting
 
     @property
     def waiting_processes(self) -> int:
-        """How many processes are kept for executions, at work or not."""
+        """Return the number of warm processes, busy or idle."""
         return self._state[1].size if self._state is not None else 0
 
     async def open(self) -> None:
-        """Make the place, and settle what somebody left there who was killed; everything else does it when needed."""
+        """Create the directory and recover executions of killed processes; other resources are created when needed."""
         await self._open()
 
     async def execute(
@@ -82,10 +82,10 @@ class Executor:
         timeout_ms: int | None = None,
         ids: ExecutionIds | None = None,
     ) -> Execution:
-        """Execute a skill and wait for its end; a caller who gives up ends it.
+        """Execute a skill and wait for its end; cancelling the caller ends the execution.
 
-        The same key with the same skill and input gets the same execution, another request under it is a conflict.
-        What goes wrong in the skill is part of the value; what keeps it from starting is raised.
+        The same key with the same skill and input returns the same execution; another request under it is a conflict.
+        A failure of the skill is part of the returned value; a failure to start it is raised.
         """
         run, limits = require_run_definition(skill), self.limits
         data = contract.encode_input(value, limit=limits.input_bytes)
@@ -108,12 +108,12 @@ class Executor:
         return await self._launch(request).wait()
 
     async def get(self, execution_id: str) -> Execution:
-        """An execution, under way or not."""
+        """Return an execution, running or ended."""
         store = await self._open()
         return await asyncio.to_thread(store.load, execution_id)
 
     def directory(self, execution_id: str) -> Path:
-        """Where the files of an execution are."""
+        """Return the directory of an execution's files."""
         directory = self._layout.directory(execution_id)
         if not directory.is_dir():
             raise not_found_error(execution_id)
@@ -122,12 +122,12 @@ class Executor:
     async def list(
         self, *, limit: int = 100, after: str | None = None, status: Status | None = None, skill: str | None = None
     ) -> Sequence[Record]:
-        """Executions, the newest first, following the one whose id is given."""
+        """List executions, the newest first, after the one with the given id."""
         await self._open()
         return await asyncio.to_thread(self._list_records, limit, after, status, skill)
 
     async def cancel(self, execution_id: str) -> Execution:
-        """End an execution and return it; one that has ended, or that another process runs, stays as it is."""
+        """Cancel an execution and return it; one that has ended, or runs in another process, is returned unchanged."""
         for active in self._active:
             if active.execution_id == execution_id:
                 active.cancel()
@@ -135,7 +135,7 @@ class Executor:
         return await self.get(execution_id)
 
     async def forget(self, execution_id: str) -> None:
-        """Remove an execution that has ended, with everything it left."""
+        """Remove an ended execution with all its files."""
         execution = await self.get(execution_id)
         if execution.status == "running":
             raise IllegalTransition(f"the execution `{execution_id}` is still running", hint="cancel it first")
@@ -143,11 +143,11 @@ class Executor:
         await asyncio.to_thread(store.forget, execution.record)
 
     async def tidy(self, keep: Retention, clock: Clock | None = None) -> RemovalCount:
-        """Remove what has ended and need not be kept any longer."""
+        """Remove ended executions that exceed the retention."""
         return await remove_expired(await self._open(), keep, clock or SystemClock())
 
     async def aclose(self) -> None:
-        """End everything that is under way, and every process that waits."""
+        """Cancel all running executions and end all warm processes."""
         self._closed = True
         for active in tuple(self._active):
             active.cancel()
@@ -212,7 +212,7 @@ class Executor:
         return records
 
     async def _find_by_key(self, store: ExecutionStore, key: str, request: str) -> Execution | None:
-        """The execution that a key stands for, waited for if it is under way."""
+        """Return the execution of a key, waiting for its end if it is running."""
         if key not in self._by_key:
             execution_id = await asyncio.to_thread(store.find_by_key, key, request)
             if execution_id is not None and key not in self._by_key:
@@ -225,7 +225,7 @@ class Executor:
         return await active.wait()
 
     async def _wait_until_settled(self, store: ExecutionStore, execution_id: str) -> Execution:
-        """An execution when it has ended, whoever runs it."""
+        """Wait until an execution has ended, also in another process, and return it."""
         while True:
             execution = await asyncio.to_thread(store.load, execution_id)
             if execution.status != "running":

@@ -1,4 +1,4 @@
-"""Builds executors from settings: sandboxes, the variables that skills declare, and packages for their scripts."""
+"""Build executors from settings: sandboxes, the variables that skills declare, and packages for their scripts."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class ScriptPackages:
-    """Environments with the packages that the entries of skills say they need."""
+    """Python environments with the packages that skills declare."""
 
     def __init__(self, environments: ScriptEnvironments | None = None) -> None:
         self._environments = environments or ScriptEnvironments()
 
     async def interpreter(self, skill: Skill, file: str) -> Interpreter | None:
-        """Provide the Python for a file of a skill, or nothing where any will do."""
+        """Return the Python for a file of a skill; None if any Python will do."""
         assert skill.directory is not None, "it has a file"
         need = find_need(skill, ("python3", str(skill.directory / file)))
         if need is None:

@@ -1,4 +1,4 @@
-"""One job of an execution: the program for a skill's entry, its environment and streams, and a new process for it."""
+"""One job of an execution: the program of a skill's entry, its environment and streams, and a new process for it."""
 
 import asyncio
 import fcntl
@@ -19,34 +19,34 @@ from skills_runtime.skills import EntryPoint, RunDefinition, Skill, find_entry_p
 from skills_runtime.storage import write_all
 
 MakeSandbox = Callable[[Path], Sandbox]
-"""The sandbox around everything that runs in a directory."""
+"""Builds the sandbox for everything that runs in a directory."""
 MakeEgressCallbacks = Callable[[], EgressCallbacks]
-"""Watches the network of a skill that has one."""
+"""Builds the callbacks that observe the network access of a skill."""
 _SEAL_SEAL = 1
 
 ARTIFACTS, SKILL, INPUT = "artifacts", "skill", "input.json"
-"""In the directory of a stage: the copy of the skill, with a place for what it leaves behind, and its input."""
+"""Names in a stage directory: the copy of the skill, its artifacts, and its input."""
 _OF_THE_INTERPRETER = ("PYTHON", "LD_", "MALLOC_", "GLIBC_")
-"""Variables that a program looks at when it starts: a process that is already there cannot be told them."""
+"""Prefixes of variables that a program reads only at its start, so a warm process cannot honor them."""
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """A Python with the packages that a script needs."""
+    """A Python interpreter with the packages that a script needs."""
 
     program: str
     readable: tuple[Path, ...] = ()
 
 
 class Packages(Protocol):
-    """Provides the packages that scripts say they need."""
+    """Provides the packages that scripts declare."""
 
     async def interpreter(self, skill: Skill, file: str) -> Interpreter | None:
-        """The Python for a file of a skill, or nothing where any will do."""
+        """Return the Python for a file of a skill; None if any Python will do."""
         ...
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """How a skill is started."""
+    """The command that starts a skill."""
 
     entry: EntryPoint
     argv: tuple[str, ...]
@@ -54,12 +54,12 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_python(self) -> bool:
-        """Whether the entry is a Python script."""
+        """Return whether the entry is a Python script."""
         return self.entry.file.endswith(".py")
 
 
 def require_run_definition(skill: Skill) -> RunDefinition:
-    """Return how the skill runs; one that does not run by itself is refused."""
+    """Return the run definition of a skill; refuse one without `skill.yaml`."""
     if skill.run is None or skill.directory is None:
         raise ValidationFailed(
             f"the skill `{skill.name}` cannot be run by itself: it has no `skill.yaml`",
@@ -69,7 +69,7 @@ def require_run_definition(skill: Skill) -> RunDefinition:
 
 
 async def resolve_program(skill: Skill, packages: Packages | None) -> Program:
-    """Find what the entry of a skill is started with."""
+    """Resolve the command that starts the entry of a skill."""
     entry = find_entry_point(skill)
     if packages is not None and entry.file.endswith(".py"):
         interpreter = await packages.interpreter(skill, entry.file)
@@ -79,7 +79,7 @@ async def resolve_program(skill: Skill, packages: Packages | None) -> Program:
 
 
 def build_environment(skill: Skill, execution_id: str, stage: Path, declared: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of an execution besides the little every process needs."""
+    """Return the environment of an execution, in addition to the minimal one of every process."""
     work = f"{stage}/{SKILL}"
     return {
         "SKILLS_RUNTIME_SDK_WORKSPACE_ROOT": work,
@@ -95,7 +95,7 @@ def build_environment(skill: Skill, execution_id: str, stage: Path, declared: Ma
 
 
 def can_be_warm(run: RunDefinition, declared: Mapping[str, str]) -> bool:
-    """Tell whether a process that is already there can do the same as a new one."""
+    """Return whether a warm process can run this skill exactly like a new one."""
     alike = run.isolation == "copy" and not run.network
     return run.warm and alike and not any(name.startswith(_OF_THE_INTERPRETER) for name in declared)
 
@@ -106,22 +106,22 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_APPEND |
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A process to be started behind a fence."""
+    """A process to start in a sandbox."""
 
     argv: tuple[str, ...]
     script: str | None
-    """The file that a Python process which is already there can run itself."""
+    """The Python file that a warm process can run itself."""
     workspace: Path
-    """What it may write."""
+    """The only directory it may write."""
     cwd: Path
     environment: Mapping[str, str]
-    """What it gets besides the little every process needs."""
+    """Variables in addition to the minimal environment."""
     readable: tuple[Path, ...] = ()
     stdin: bytes
     timeout_ms: int
 
     def with_argv(self, argv: tuple[str, ...]) -> "Job":
-        """The same with another command."""
+        """Return the same job with another command."""
         return msgspec.structs.replace(self, argv=argv)
 
     def __repr__(self) -> str:
@@ -130,7 +130,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a process ended, when nothing it started is left."""
+    """How a process ended; nothing it started is left."""
 
     ended_by: EndedBy
     exit_code: int | None
@@ -138,32 +138,32 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     isolation: Mapping[str, Any] = {}
     warm: bool = False
     note: str = ""
-    """What the runtime has to say about an end that nobody expected."""
+    """The runtime's explanation of an unexpected end."""
 
 
 class Stop:
-    """The wish to end a process: the first reason counts, and whoever runs it is told at once."""
+    """A request to end a process: the first reason counts, and callbacks run at once."""
 
     def __init__(self) -> None:
         self.reason: StopReason | None = None
         self._callbacks: list[Callable[[], None]] = []
 
     def set(self, reason: StopReason) -> None:
-        """Wish it."""
+        """Request the end."""
         if self.reason is None:
             self.reason = reason
             for callback in self._callbacks:
                 callback()
 
     def on_stop(self, callback: Callable[[], None]) -> None:
-        """Have something done when it is wished, or now if it was."""
+        """Call back when the end is requested, or now if it already is."""
         self._callbacks.append(callback)
         if self.reason is not None:
             callback()
 
 
 class Sink:
-    """A stream on its way to a file: as much as is kept, and a count of the rest."""
+    """Write a stream to a file up to a limit, and count the rest."""
 
     def __init__(self, path: Path | str, limit: int, *, on_overflow: Callable[[], None] = lambda: None) -> None:
         self._fd = os.open(path, _NEW_FILE, 0o600)
@@ -173,7 +173,7 @@ class Sink:
         self.content = bytearray()
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes."""
+        """Write the next bytes."""
         available = self._limit - len(self.content)
         self._total += len(piece)
         if available > 0:
@@ -185,20 +185,20 @@ class Sink:
 
     @property
     def overflowed(self) -> bool:
-        """Whether there was more than is kept."""
+        """Return whether the stream exceeded the limit."""
         return self._total > self._limit
 
     def size(self) -> StreamSize:
-        """How much there was."""
+        """Return how much was written and stored."""
         return StreamSize(total=self._total, stored=len(self.content))
 
     def sync(self) -> None:
-        """Have the disk keep what was written."""
+        """Sync the file."""
         if self._fd >= 0 and self.content:
             os.fsync(self._fd)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -212,22 +212,22 @@ class Sinks:
         self.stderr = stderr
 
     def feed(self, stream: Literal["stdout", "stderr"], piece: bytes) -> None:
-        """Take the next bytes of a stream."""
+        """Write the next bytes of a stream."""
         (self.stdout if stream == "stdout" else self.stderr).feed(piece)
 
     def sync(self) -> None:
-        """Have the disk keep both."""
+        """Sync both files."""
         self.stdout.sync()
         self.stderr.sync()
 
     def close(self) -> None:
-        """Let go of both."""
+        """Close both files."""
         self.stdout.close()
         self.stderr.close()
 
 
 def create_sealed_input(data: bytes) -> int:
-    """Return a descriptor to read the input from, which nobody can change, however large it is."""
+    """Return a sealed memory file with the input, readable and immutable, of any size."""
     fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         write_all(fd, data)
@@ -240,17 +240,17 @@ def create_sealed_input(data: bytes) -> int:
 
 
 GRACE_SECONDS = 0.0
-"""What is ended has had its time."""
+"""No grace period: the process has already been told to end."""
 CAPTURED_BYTES = 4096
 
 
 def refuse_network() -> EgressCallbacks:
-    """Refuse: a fence that opens the network needs somebody who watches it."""
+    """Refuse network access: an open network needs callbacks that observe it."""
     raise SandboxError("nobody watches the network of this execution", hint="pass `egress_callbacks` to the executor")
 
 
 def plan_job(job: Job, make_sandbox: MakeSandbox) -> SandboxPlan:
-    """The process behind its fence, or the fence's refusal."""
+    """Return the planned process, or raise the sandbox's refusal."""
     request = ProcessRequest(
         argv=job.argv, cwd=job.cwd, environment=job.environment, readable=job.readable, permissions="inherit"
     )
@@ -260,7 +260,7 @@ def plan_job(job: Job, make_sandbox: MakeSandbox) -> SandboxPlan:
 async def run_fresh(
     job: Job, plan: SandboxPlan, sinks: Sinks, stop: Stop, egress_callbacks: MakeEgressCallbacks = refuse_network
 ) -> JobOutcome:
-    """Run it until nothing is left of it."""
+    """Run a job in a new process until nothing of it is left."""
     limits = Limits(
         wall_seconds=job.timeout_ms / 1000, output_bytes=CAPTURED_BYTES, grace_seconds=GRACE_SECONDS, niceness=NICENESS
     )

@@ -1,7 +1,7 @@
-"""Where executions are kept: one private directory each, the keys that requests came with, and who runs which.
+"""The directory layout of executions: one private directory each, idempotency keys, and the owners that run them.
 
-The system takes a lock back when its holder dies, so whoever comes next sees at once, without reading any record, what
-was under way when somebody was killed.
+The kernel releases a lock when its holder dies, so the next process sees which executions were interrupted without
+reading their records.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ from skills_runtime.storage import mark_children_unrelated, remove_tree, sync_pa
 PREFIX = "exec-"
 RECORD, INPUT, STDOUT, STDERR, OUTPUT = "execution.json", "input.json", "stdout.txt", "stderr.txt", "output.json"
 RUNTIME = ".runtime"
-"""The directory for staging, locks and keys; no execution has such a name."""
+"""The directory for staging, locks and keys; no execution has this name."""
 _TRIES = 100
 MEMORY = "/dev/shm"
 LEAST_MEMORY = 1 << 30
-"""Below which executions work on the disk."""
+"""With less free memory than this, executions work on disk."""
 
 
 class ExecutionLayout:
@@ -38,16 +38,16 @@ class ExecutionLayout:
 
     @property
     def runtime(self) -> Path:
-        """What only the runtime needs."""
+        """Return the directory of the runtime's own files."""
         return self.root / RUNTIME
 
     @property
     def trash(self) -> Path:
-        """What is on its way out."""
+        """Return the directory of files to be removed."""
         return self.runtime / "removed"
 
     def make(self) -> None:
-        """Make the directories unless they are there."""
+        """Create the directories if they do not exist."""
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             mark_children_unrelated(self.root)
@@ -59,7 +59,7 @@ class ExecutionLayout:
             ) from error
 
     def sync_directories(self) -> None:
-        """Have the disk keep the directories themselves; once is enough."""
+        """Sync the directories themselves, once."""
         if not self._synced:
             for directory in (self.runtime, self.root, *self.root.parents):
                 with suppress(PermissionError):  # somebody else's, who has it for longer
@@ -67,7 +67,7 @@ class ExecutionLayout:
             self._synced = True
 
     def claim(self, execution_id: str | None = None) -> str:
-        """Make the directory of a new execution, which nobody else has then; returns its name."""
+        """Create the directory of a new execution exclusively and return its id."""
         for _ in range(_TRIES):
             name = execution_id or f"{PREFIX}{secrets.token_hex(6)}"
             try:
@@ -82,20 +82,20 @@ class ExecutionLayout:
         raise StorageFailed(f"no free name for an execution was found in {_TRIES} tries")
 
     def directory(self, execution_id: str) -> Path:
-        """The directory of an execution; a name that is none is refused."""
+        """Return the directory of an execution; raise an error for an invalid id."""
         if not is_execution_id(execution_id):
             raise not_found_error(execution_id)
         return self.root / execution_id
 
     def read(self, execution_id: str) -> Record:
-        """What is known of an execution."""
+        """Read the record of an execution."""
         try:
             return read_record(self.directory(execution_id))
         except (OSError, msgspec.MsgspecError) as error:
             raise not_found_error(execution_id) from error
 
     def ids(self) -> list[str]:
-        """The names of all executions that are there, in no order."""
+        """Return the ids of all executions, unordered."""
         try:
             with os.scandir(self.root) as entries:
                 return [entry.name for entry in entries if is_execution_id(entry.name)]
@@ -103,14 +103,14 @@ class ExecutionLayout:
             return []
 
     def order(self, execution_id: str) -> tuple[int, str]:
-        """What executions are sorted by: when their input was written, which happens once."""
+        """Return the sort key: when the input was written, which happens once."""
         try:
             return (self.directory(execution_id) / INPUT).stat().st_mtime_ns, execution_id
         except FileNotFoundError:
             return 0, execution_id
 
     def remove(self, execution_id: str) -> bool:
-        """Remove an execution and everything it left, in one step for whoever looks; returns whether it is gone."""
+        """Remove an execution with all its files, atomically for other processes; return whether it is gone."""
         directory = self.directory(execution_id)
         try:
             directory.rename(self.trash / f"{execution_id}-{secrets.token_hex(4)}")
@@ -121,20 +121,20 @@ class ExecutionLayout:
         return not os.path.lexists(directory)
 
     def empty_trash(self) -> None:
-        """Take away what is on its way out, also what somebody left there who was killed."""
+        """Remove everything in the trash, including the trash of killed processes."""
         with suppress(OSError), os.scandir(self.trash) as entries:
             for entry in entries:
                 remove_tree(entry.path, ignore_errors=True)
 
 
 def is_execution_id(text: str) -> bool:
-    """Whether this may be the name of an execution: letters, digits and hyphens behind the prefix."""
+    """Return whether this can be an execution id: the prefix, then letters, digits and hyphens."""
     suffix = text.removeprefix(PREFIX)
     return text.startswith(PREFIX) and suffix.isascii() and suffix.isalnum() and len(suffix) <= 64
 
 
 def not_found_error(execution_id: str) -> NotFound:
-    """The error for a name that no execution has."""
+    """Return the error for an unknown execution."""
     name = execution_id[:80]
     return NotFound(
         f"there is no execution {name!a}", hint="list the executions to see their ids", resource="execution", name=name
@@ -142,9 +142,9 @@ def not_found_error(execution_id: str) -> NotFound:
 
 
 def stages_in_memory(path: Path) -> Path | None:
-    """A private directory in memory for the copies that executions work on, where there is room for it.
+    """Return a private in-memory directory for stages, or None without enough free memory.
 
-    It is quicker than a disk, and what is in it is removed with each execution; the same place gets the same one.
+    Memory is faster than disk, and every stage is removed with its execution. The same path gets the same directory.
     """
     try:
         filesystem = os.statvfs(MEMORY)
@@ -162,19 +162,19 @@ def stages_in_memory(path: Path) -> Path | None:
 
 
 def read_record(directory: Path) -> Record:
-    """The record in the directory of an execution."""
+    """Read the record in the directory of an execution."""
     return msgspec.json.decode((directory / RECORD).read_bytes(), type=Record)
 
 
 def write_record(directory: Path | str, record: Record, *, durable: bool) -> None:
-    """Replace the record in one step: a reader sees the old one or the new one, after a loss of power too."""
+    """Replace the record atomically: a reader sees the old one or the new one, also after a power loss."""
     if durable:
         sync_path(directory)  # what the record tells of is there before the record
     write_atomic(os.path.join(directory, RECORD), _encode_record(record), durable=durable)
 
 
 def write_first_record(directory: str, record: Record, *, durable: bool) -> None:
-    """Write the record of an execution that nobody knows of yet: until it is whole, there is no such execution."""
+    """Write the first record of an execution; until it is complete, the execution does not exist."""
     write_new(f"{directory}/{RECORD}", _encode_record(record), durable=durable)
 
 
@@ -186,7 +186,7 @@ MAX_KEY_CHARS = 255
 
 
 class KeyEntry(msgspec.Struct, frozen=True):
-    """What a key stands for."""
+    """The execution that a key stands for."""
 
     execution_id: str
     request: str
@@ -194,7 +194,7 @@ class KeyEntry(msgspec.Struct, frozen=True):
 
 
 def key_digest(key: str) -> str:
-    """The name under which a key is kept; the key itself is nowhere."""
+    """Return the file name for a key; the key itself is never stored."""
     if not key or len(key) > MAX_KEY_CHARS or not key.isprintable():
         raise ValidationFailed(
             f"an idempotency key must have 1 to {MAX_KEY_CHARS} printable characters", hint="use a random id"
@@ -203,13 +203,13 @@ def key_digest(key: str) -> str:
 
 
 class Keys:
-    """The keys of one place."""
+    """The idempotency keys of one layout."""
 
     def __init__(self, layout: ExecutionLayout) -> None:
         self._directory = layout.runtime / "keys"
 
     def find(self, digest: str, request: str) -> str | None:
-        """The execution that was begun under this key; another request under it is a conflict."""
+        """Return the execution started under this key; another request under it is a conflict."""
         try:
             entry = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
         except FileNotFoundError:
@@ -218,7 +218,7 @@ class Keys:
         return entry.execution_id
 
     def belongs_to(self, digest: str, execution_id: str) -> bool:
-        """Whether a key was given to this execution."""
+        """Return whether a key belongs to this execution."""
         try:
             entry = msgspec.json.decode((self._directory / digest).read_bytes(), type=KeyEntry)
         except (OSError, msgspec.MsgspecError):
@@ -226,7 +226,7 @@ class Keys:
         return entry.execution_id == execution_id
 
     def claim(self, digest: str, request: str, execution_id: str) -> str | None:
-        """Let the key stand for this execution; returns the other one if somebody was quicker."""
+        """Claim the key for this execution; return the other execution if it was claimed before."""
         try:
             write_atomic(self._directory / digest, msgspec.json.encode(KeyEntry(execution_id, request)), replace=False)
         except FileExistsError:
@@ -234,7 +234,7 @@ class Keys:
         return None
 
     def release(self, digest: str, execution_id: str) -> None:
-        """Free a key whose execution never began, or is removed."""
+        """Release the key of an execution that never started or is removed."""
         path: Path = self._directory / digest
         try:
             entry = msgspec.json.decode(path.read_bytes(), type=KeyEntry)
@@ -245,7 +245,7 @@ class Keys:
 
 
 def check_same_request(recorded: str, request: str) -> None:
-    """Refuse a request that is another one than the key stands for."""
+    """Raise an error if the key was used for another request."""
     if recorded != request:
         raise RequestConflict(
             "the idempotency key was used for another request", hint="use a new key for a new request"
@@ -254,12 +254,12 @@ def check_same_request(recorded: str, request: str) -> None:
 
 LOCK, JOURNAL = "lock", "journal"
 MAX_LINES = 20_000
-"""After which the journal is written anew, with only what is still under way."""
+"""After this many lines the journal is rewritten with only the running executions."""
 _APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 class Owner:
-    """This process as the runner of executions."""
+    """This process as the owner of running executions."""
 
     def __init__(self, layout: ExecutionLayout) -> None:
         self.name = RandomIds().new("owner")
@@ -277,7 +277,7 @@ class Owner:
         self._writing = threading.Lock()
 
     def note_start(self, execution_id: str, *, durable: bool = False) -> None:
-        """Note that an execution is under way; whoever finds the machine after a loss of power learns it, if wanted."""
+        """Record that an execution is running; `durable` also survives a power loss."""
         with self._writing:
             self._active.add(execution_id)
             self._note(f"+{execution_id}\n")
@@ -289,13 +289,13 @@ class Owner:
                     self._synced = True
 
     def note_end(self, execution_id: str) -> None:
-        """Note that an execution is settled."""
+        """Record that an execution has ended."""
         with self._writing:
             self._active.discard(execution_id)
             self._note(f"-{execution_id}\n")
 
     def close(self) -> None:
-        """Give up; what is still under way is settled by whoever comes next."""
+        """Release the lock; executions still running are recovered by the next process."""
         if self._lock >= 0:
             if not self._active:
                 remove_tree(self._directory, ignore_errors=True)
@@ -320,7 +320,7 @@ class Owner:
 
 
 def is_alive(layout: ExecutionLayout, owner: str) -> bool:
-    """Whether somebody of this name still runs executions."""
+    """Return whether the process with this owner name is alive."""
     lock = layout.runtime / "owners" / owner / LOCK
     try:
         fd = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -333,7 +333,7 @@ def is_alive(layout: ExecutionLayout, owner: str) -> bool:
 
 
 def find_dead_owners(layout: ExecutionLayout) -> list[tuple[Path, list[str]]]:
-    """The directories of owners who are dead, with the executions they left."""
+    """Return the directories of dead owners and the executions they left running."""
     owners: list[tuple[Path, list[str]]] = []
     for directory in sorted((layout.runtime / "owners").iterdir()):
         if not directory.name.startswith(".") and not is_alive(layout, directory.name):
@@ -346,7 +346,7 @@ def find_dead_owners(layout: ExecutionLayout) -> list[tuple[Path, list[str]]]:
 
 
 def _parse_journal(lines: list[str]) -> list[str]:
-    """What began and did not end; a line that was cut off when its writer was killed names nothing."""
+    """Return the executions that started and did not end; a line truncated by a kill names nothing."""
     names: dict[str, None] = {}
     for line in lines:
         if line.startswith("+") and is_execution_id(line[1:]):

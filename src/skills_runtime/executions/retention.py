@@ -1,7 +1,7 @@
-"""How long executions are kept: which of those that have ended may go, and their removal.
+"""Retention of ended executions: which ones expire, and their removal.
 
-Nothing is removed unless somebody says how much is to be kept. What is chosen is a pure function; the rest looks at the
-disk, in small steps that leave the event loop alone.
+Nothing is removed unless a limit is set. The selection is a pure function; the disk is read in small steps, so the
+event loop is not blocked.
 """
 
 import asyncio
@@ -21,51 +21,51 @@ from skills_runtime.storage import disk_usage
 
 DAY_SECONDS = 24 * 60 * 60
 GRACE_SECONDS = 15 * 60
-"""Who was just told of an execution may still fetch its files, or ask again under its key, however full it is."""
+"""Clients can fetch files and repeat a key for this long after the end, even when the limit is exceeded."""
 BATCH = 50
-"""Executions that are looked at before others have a turn."""
+"""Executions processed before other tasks get a turn."""
 MAX_ENTRIES = 10_000
-"""Files of one execution that are counted; more than are ever kept of one."""
+"""Files counted per execution; none stores more."""
 T = TypeVar("T")
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of what has ended is kept; nothing said means everything."""
+    """How many ended executions are kept; without limits, all of them."""
 
     days: float | None = None
-    """Since their end; older ones go."""
+    """Executions that ended longer ago are removed."""
     bytes: int | None = None
-    """Of all together; the oldest go until the rest is no more than this."""
+    """The oldest executions are removed until the total size fits."""
 
     @property
     def is_off(self) -> bool:
-        """Whether everything is kept."""
+        """Return whether there is no limit."""
         return self.days is None and self.bytes is None
 
 
 class EndedExecution(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution as far as it matters for how long it is kept."""
+    """The facts about an ended execution that its retention depends on."""
 
     execution_id: str
     status: Status
     finished: float
-    """Seconds since 1970."""
+    """Seconds since the epoch."""
     bytes: int = 0
 
 
 class RemovalCount(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of those that were to go."""
+    """The result of a removal."""
 
     removed: int = 0
     bytes: int = 0
     failed: int = 0
-    """Those that could not be removed; they are tried again the next time."""
+    """Executions that could not be removed; the next removal tries again."""
 
 
 def select_expired(
     executions: Iterable[EndedExecution], retention: Retention, *, now: float
 ) -> Sequence[EndedExecution]:
-    """Those that may go, the oldest first: never one under way, and no more than have to."""
+    """Select the executions to remove, the oldest first: never a running one, and no more than necessary."""
     candidates = sorted(
         (execution for execution in executions if execution.status != "running"),
         key=lambda execution: (execution.finished, execution.execution_id),
@@ -83,7 +83,7 @@ def select_expired(
 
 
 async def remove_expired(store: ExecutionStore, retention: Retention, clock: Clock) -> RemovalCount:
-    """Remove what need not be kept any longer; one that cannot be removed does not stop the others."""
+    """Remove expired executions; one that cannot be removed does not stop the others."""
     now = _seconds(clock.now())
     executions: list[EndedExecution] = []
     ids = await _in_thread(store.layout.ids) if now is not None and not retention.is_off else []
@@ -97,7 +97,7 @@ async def remove_expired(store: ExecutionStore, retention: Retention, clock: Clo
 
 
 def measure_size(directory: str) -> int:
-    """What a directory takes on the disk, as far as it can be counted; no link is followed."""
+    """Return the disk usage of a directory, counting at most `MAX_ENTRIES` files and following no link."""
     if Path(directory).is_symlink():
         return 0
     entries = iter(range(MAX_ENTRIES))
@@ -135,7 +135,7 @@ def _remove_batch(store: ExecutionStore, executions: Sequence[EndedExecution]) -
 
 
 def _seconds(time: str) -> float | None:
-    """A time of ours as a number; nothing for what is none, for it says nothing about any age."""
+    """Convert one of our timestamps to seconds; None if it is invalid, because its age is unknown."""
     try:
         return datetime.fromisoformat(time).timestamp()
     except (ValueError, OverflowError):
@@ -147,7 +147,7 @@ def _batches(items: Sequence[T]) -> Iterable[Sequence[T]]:
 
 
 async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
-    """Have a thread do it; whoever is told to stop meanwhile waits for this one step."""
+    """Run work in a thread; on cancellation, wait for this step before raising."""
     task = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
     try:
         return await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""Carries executions out: how many may be under way, who waits for which, and each in a warm or a new process."""
+"""Run executions: limit concurrency, share an execution between its waiters, and use a warm or a new process."""
 
 import asyncio
 import os
@@ -36,19 +36,19 @@ from skills_runtime.skills import Skill
 
 
 class ActiveExecution:
-    """One execution under way, and how many wait for it."""
+    """A running execution and the number of its waiters."""
 
     def __init__(self, request: str) -> None:
         self.request = request
         self.stop = Stop()
         self.execution_id: str | None = None
         self.has_record = False
-        """Whether there is a record of it that has to be settled."""
+        """Whether a record exists that must be finished."""
         self.task: asyncio.Task[Execution]
         self._waiting = 0
 
     async def wait(self) -> Execution:
-        """Wait for its end; when the last one who waits gives up, it is ended."""
+        """Wait for the end; the execution is ended when its last waiter is cancelled."""
         self._waiting += 1
         try:
             return await asyncio.shield(self.task)
@@ -63,14 +63,14 @@ class ActiveExecution:
             self._waiting -= 1
 
     def cancel(self) -> None:
-        """End it; one that has not begun just does not."""
+        """Cancel the execution; one that has not started never starts."""
         self.stop.set("cancelled")
         if not self.has_record:
             self.task.cancel()
 
 
 async def wait_uncancelled(task: "asyncio.Future[Any]") -> None:
-    """Wait until something is over, however often the caller is told not to."""
+    """Wait until a future is done, ignoring cancellation meanwhile."""
     while not task.done():
         try:
             await asyncio.wait([task])
@@ -81,7 +81,7 @@ async def wait_uncancelled(task: "asyncio.Future[Any]") -> None:
 
 
 class ConcurrencyLimit:
-    """So many executions at a time; the others wait, as long as there are not too many."""
+    """Limits how many executions run and wait at the same time."""
 
     def __init__(self, limits: PoolLimits) -> None:
         self.limit = limits.concurrent or 2 * (os.cpu_count() or 1)
@@ -92,7 +92,7 @@ class ConcurrencyLimit:
 
     @asynccontextmanager
     async def slot(self) -> AsyncGenerator[None]:
-        """Wait for a turn; raises `Busy` when too many do."""
+        """Wait for a slot; raise `Busy` if too many are waiting."""
         if self._free.locked() and self.waiting >= self._max_waiting:
             raise Busy(f"{self.waiting} executions wait already", details={"retry_after_ms": 1000})
         self.waiting += 1
@@ -112,25 +112,25 @@ PYTHON = "python3"
 TYPESCRIPT = ("tsx", "ts-node")
 T = TypeVar("T")
 Variables = Callable[[Skill], Mapping[str, str]]
-"""The variables that a skill declares, with the values it gets."""
+"""Returns the variables that a skill declares, with their values."""
 
 
 class Supplies(msgspec.Struct, frozen=True, kw_only=True):
-    """What executions get from their caller."""
+    """Dependencies of executions that the caller provides."""
 
     variables: Variables = lambda _: {}
     packages: Packages | None = None
-    """Nothing means that scripts run without the packages they say they need."""
+    """None runs scripts without the packages they declare."""
     egress_callbacks: MakeEgressCallbacks = refuse_network
-    """Watches the network of skills, where the fence opens it."""
+    """Observes the network access of skills, where the sandbox allows any."""
     network: MakeSandbox | None = None
-    """The fence of skills that declare a network; they have none either where this is left out."""
+    """The sandbox of skills that declare network access; None gives them none."""
     stages: Path | None = None
-    """Where executions work: beside their records, unless the caller knows a quicker place."""
+    """The directory that executions work in; None means beside their records."""
 
 
 class ExecutionRunner:
-    """Carries out executions for one keeper."""
+    """Runs executions for one store."""
 
     def __init__(
         self,
@@ -151,13 +151,13 @@ class ExecutionRunner:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
 
     async def program(self, skill: Skill) -> Program:
-        """What the skill is started with; packages that it needs are provided."""
+        """Resolve the command of the skill and provide its packages."""
         return await resolve_program(skill, self._supplies.packages)
 
     async def run(self, request: ExecutionRequest, program: Program, active: ActiveExecution) -> Execution | str:
-        """Run the skill and settle the execution; the id of another one, if that was quicker to take the key.
+        """Run the skill and finish the execution; return another execution's id if that one claimed the key first.
 
-        It is forgotten if nothing could be started at all.
+        An execution of which nothing could be started is removed.
         """
         attempt = _Attempt(request, program, self._supplies.variables(request.skill), active)
         result = await self._in_thread(active, self._begin, attempt)
@@ -187,11 +187,11 @@ class ExecutionRunner:
         return result
 
     def close(self) -> None:
-        """Let the threads go; none of them has anything to do any more."""
+        """Shut the idle threads down."""
         self._threads.shutdown()
 
     def _begin(self, attempt: "_Attempt") -> Execution | str | None:
-        """Begin, and go on to the end at once if a process waits for just this; nothing where the loop has to help."""
+        """Start, and run in a matching idle warm process; return None if there is none."""
         started = self._store.begin(attempt.request, attempt.active.stop)
         if isinstance(started, str):
             return started
@@ -205,7 +205,7 @@ class ExecutionRunner:
         return self._run_warm(zygote, attempt, started) if zygote is not None else None
 
     def _run_warm(self, zygote: Zygote, attempt: "_Attempt", execution: StartedExecution) -> Execution | None:
-        """Have a waiting process do it; nothing where that turned out to be gone."""
+        """Run in a warm process; return None if it turned out to be gone."""
         try:
             os.rename(execution.stage, zygote.work)  # noqa: PTH104 - one step, for each execution
             try:
@@ -225,7 +225,7 @@ class ExecutionRunner:
         self._store.undo(execution.record.execution_id, key)
 
     async def _in_thread(self, active: ActiveExecution, work: Callable[..., T], *arguments: Any) -> T:
-        """Have a thread do it; when the whole program is being left, the execution is ended and waited for."""
+        """Run in a thread; at interpreter exit, end the execution and wait for it."""
         task = asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
         try:
             return await asyncio.shield(task)
@@ -256,7 +256,7 @@ class ExecutionRunner:
             return JobOutcome(ended_by="lost", exit_code=None, isolation=plan.evidence, note=error.message)
 
     def _plan(self, job: Job, program: Program, make_sandbox: MakeSandbox) -> tuple[Job, SandboxPlan]:
-        """Plan the process behind its fence; of the two programs for TypeScript the first that is there is taken."""
+        """Plan the process in its sandbox; for TypeScript, use the first available runtime."""
         is_typescript = program.entry.program == "tsx"
         missing: NotFound | None = None
         for argv in ((name, program.entry.file) for name in TYPESCRIPT) if is_typescript else (program.argv,):
@@ -276,7 +276,7 @@ class ExecutionRunner:
 
 
 class _Attempt:
-    """One execution on its way from being wanted to its end."""
+    """One execution from its request to its end."""
 
     def __init__(
         self, request: ExecutionRequest, program: Program, declared: Mapping[str, str], active: ActiveExecution

@@ -1,6 +1,6 @@
-"""The directory of a skill as it is copied for an execution: read once, and again only when something has changed.
+"""Snapshot of a skill's directory for its executions: read once, and again only after a change.
 
-Every name is opened below the one before, so that no link leads out of the directory.
+Each path component is opened below the previous one, so no link leads out of the directory.
 """
 
 import hashlib
@@ -17,18 +17,18 @@ from skills_runtime.executions.values import ExecutionLimits
 from skills_runtime.storage import OPEN_TO_LIST, open_below, open_directory, read_below, walk, write_new
 
 EXCLUDED = "artifacts"
-"""What an earlier execution outside may have left in the directory is not part of the skill."""
+"""Excluded because an earlier execution outside the runtime may have written it."""
 MAX_REMEMBERED = 64
 MAX_REMEMBERED_BYTES = 4 << 20
-"""Of one skill; a larger one is read again each time."""
+"""A larger skill is read again each time."""
 SETTLED_NS = 1_000_000_000
-"""A file that was changed this short a time ago may be changed again without its times telling."""
+"""A file changed more recently may change again with the same timestamp."""
 
 Stamp = tuple[str, int, int, int, int, int]
 
 
 class SnapshotItem(msgspec.Struct, frozen=True):
-    """One name in a skill: a directory, a file with its content, or a link with what it says."""
+    """One entry of a skill: a directory, a file with its content, or a link with its target."""
 
     path: str
     mode: int
@@ -36,14 +36,14 @@ class SnapshotItem(msgspec.Struct, frozen=True):
 
 
 class SkillSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything in a skill's directory, parents first."""
+    """All entries of a skill's directory, parents first."""
 
     items: tuple[SnapshotItem, ...]
     digest: str
-    """Of every name, kind, mode and content."""
+    """Over every path, type, mode and content."""
 
     def content(self, path: str) -> bytes:
-        """The content of a file; nothing where there is none."""
+        """Return the content of a file; empty if there is none."""
         contents = (item.content for item in self.items if item.path == path and stat.S_ISREG(item.mode))
         return next(contents, b"")
 
@@ -60,7 +60,7 @@ class SkillSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotCache:
-    """Skills that have been read, by directory."""
+    """Snapshots by directory."""
 
     def __init__(self, limits: ExecutionLimits) -> None:
         self._limits = limits
@@ -68,7 +68,7 @@ class SnapshotCache:
         self._lock = threading.Lock()
 
     def load(self, directory: Path, *, now_ns: int) -> SkillSnapshot:
-        """The directory as it is now."""
+        """Return the current snapshot of a directory."""
         try:
             with open_directory(directory) as top:
                 stamps = tuple(sorted(self._stamps(top)))
@@ -94,7 +94,7 @@ class SnapshotCache:
                     self._cache.popitem(last=False)
 
     def _stamps(self, top: int) -> list[Stamp]:
-        """Every name with what tells that it has changed."""
+        """Return every entry with the attributes that reveal a change."""
         stamps: list[Stamp] = []
         size = 0
         for entry in walk(top, enter=lambda entry: entry.path != EXCLUDED):

@@ -1,4 +1,4 @@
-"""Keeps executions: their stages, records and streams, from their beginning to their end or their recovery."""
+"""Store executions: stages, records and streams, from start to end or recovery."""
 
 import json
 import os
@@ -43,7 +43,7 @@ CANCELLED = Failure(code="cancelled", message="Execution was cancelled")
 
 
 class ExecutionIds(msgspec.Struct, frozen=True, kw_only=True):
-    """What an execution is part of, if it is, and the name it has to have."""
+    """The run and call that an execution belongs to, and its id if one is required."""
 
     execution_id: str | None = None
     run_id: str | None = None
@@ -51,7 +51,7 @@ class ExecutionIds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution as it is asked for, checked."""
+    """A validated request for an execution."""
 
     skill: Skill
     run: RunDefinition
@@ -64,18 +64,18 @@ class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def durable(self) -> bool:
-        """Whether a loss of power may not undo it: a key promises that it happens once, and a log tells of it."""
+        """Return whether it must survive a power loss: a key promises one execution, and a run's log refers to it."""
         return self.key is not None or self.ids.run_id is not None
 
 
 class StartedExecution:
-    """An execution that has a directory, a record that says `running`, and a copy of its skill."""
+    """An execution with a directory, a record with the status `running`, and a copy of its skill."""
 
     def __init__(self, record: Record, directory: Path, stage: Path, snapshot: SkillSnapshot, sinks: Sinks) -> None:
         self.record = record
         self.directory = directory
         self.stage = stage
-        """What it works in: the copy of the skill, and its input."""
+        """The working directory: the copy of the skill, and its input."""
         self.snapshot = snapshot
         self.sinks = sinks
         self.started = time.monotonic()
@@ -83,7 +83,7 @@ class StartedExecution:
 
 
 class ExecutionStore:
-    """Keeps the executions of one place, as one of those who run some there."""
+    """The executions of one layout, with this process as an owner."""
 
     def __init__(self, layout: ExecutionLayout, limits: ExecutionLimits, stages: Path | None = None) -> None:
         self.layout = layout
@@ -97,7 +97,7 @@ class ExecutionStore:
         self.stages.mkdir(mode=0o700, parents=True)
 
     def begin(self, request: ExecutionRequest, stop: Stop) -> StartedExecution | str:
-        """Write down that it begins; the id of another execution, if that one was quicker to take the key."""
+        """Record the start; return another execution's id if that one claimed the key first."""
         directory = request.skill.directory
         assert directory is not None, "it has a `skill.yaml`"
         shared = request.run.isolation == "shared"
@@ -152,7 +152,7 @@ class ExecutionStore:
         return StartedExecution(record, Path(directory), Path(stage), snapshot, sinks)
 
     def undo(self, execution_id: str, key: str | None) -> None:
-        """Forget an execution of which no process was started."""
+        """Remove an execution of which no process was started."""
         if key is not None:
             self.keys.release(key, execution_id)
         remove_tree(self.stages / execution_id, ignore_errors=True)
@@ -160,7 +160,7 @@ class ExecutionStore:
         self._owner.note_end(execution_id)
 
     def finish(self, execution: StartedExecution, request: ExecutionRequest, outcome: JobOutcome) -> Execution:
-        """Keep what it left behind, and write down how it ended."""
+        """Store the artifacts and record how the execution ended."""
         durable = request.durable
         if durable:
             execution.sinks.sync()
@@ -200,7 +200,7 @@ class ExecutionStore:
         )
 
     def load(self, execution_id: str) -> Execution:
-        """Load an execution as it is on disk."""
+        """Load an execution from disk."""
         record = self.layout.read(execution_id)
         if record.status == "running" and not self.is_owner_alive(record):
             self.mark_interrupted(execution_id)  # whatever told that it was begun is lost
@@ -215,7 +215,7 @@ class ExecutionStore:
         )
 
     def find_by_key(self, key: str, request: str) -> str | None:
-        """The execution that a key stands for; somebody may have removed it, which frees the key."""
+        """Return the execution of a key; if it was removed, release the key."""
         execution_id = self.keys.find(key, request)
         if execution_id is not None and not self.layout.directory(execution_id).is_dir():
             self.keys.release(key, execution_id)
@@ -223,7 +223,7 @@ class ExecutionStore:
         return execution_id
 
     def forget(self, record: Record) -> None:
-        """Remove an execution, which frees its key."""
+        """Remove an execution and release its key."""
         removed = False
         with suppress(OSError, msgspec.MsgspecError):
             if record.key_digest is not None:
@@ -234,11 +234,11 @@ class ExecutionStore:
             raise StorageFailed(f"the execution `{record.execution_id}` cannot be removed", hint=hint)
 
     def is_owner_alive(self, record: Record) -> bool:
-        """Whether the one who began it is still there."""
+        """Return whether the process that started it is alive."""
         return record.owner == self._owner.name or is_alive(self.layout, record.owner)
 
     def mark_interrupted(self, execution_id: str) -> None:
-        """Write down that an execution ended with whoever ran it; one that has ended before stays as it is."""
+        """Record that an execution ended with its process; an ended one stays unchanged."""
         directory = self.layout.directory(execution_id)
         try:
             record = read_record(directory)
@@ -253,7 +253,7 @@ class ExecutionStore:
             write_record(directory, msgspec.structs.replace(record, **changes), durable=True)
 
     def recover(self) -> int:
-        """Settle what dead ones left and clear what they used; returns how many executions that were."""
+        """Recover the executions of dead processes and remove their files; return how many there were."""
         count = 0
         self.layout.empty_trash()
         for directory, executions in find_dead_owners(self.layout):
@@ -267,7 +267,7 @@ class ExecutionStore:
         return count
 
     def close(self) -> None:
-        """Give up; nothing of this one's is under way any more."""
+        """Remove the stages and release ownership; no execution may be running."""
         remove_tree(self.stages, ignore_errors=True)
         with suppress(OSError):  # others may be at work there
             self._stages_root.rmdir()
@@ -275,7 +275,7 @@ class ExecutionStore:
 
 
 def _outcome(outcome: JobOutcome, stdout: bytes, timeout_ms: int) -> tuple[Any, Failure | None, Status]:
-    """Return the output, or why there is none, and the final status."""
+    """Return the output or the failure, and the final status."""
     match outcome.ended_by:
         case "timeout":
             message = f"Execution timed out after {timeout_ms / 1000:.2f}s"

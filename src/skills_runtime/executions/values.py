@@ -1,4 +1,4 @@
-"""An execution as values: what it is allowed, how it ended, and what it left behind."""
+"""Values of executions: limits, records, failures and artifacts."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 Status = Literal["running", "completed", "failed", "timed_out", "cancelled"]
-"""`running` is left exactly once, for one of the others."""
+"""`running` changes exactly once, to one of the others."""
 
 Code = Literal[
     "timeout", "cancelled", "exit_code", "invalid_output", "empty_output", "stdout_limit", "resource_limit",
@@ -19,49 +19,49 @@ MEBIBYTE = 1 << 20
 
 
 class ExecutionLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one execution may use; memory, processes and room on the disk are limited by the fence."""
+    """Limits of one execution; the sandbox limits memory, processes and disk."""
 
     timeout_ms: int = 10_000
-    """Where neither the caller nor the skill says how long it may take."""
+    """Used when neither the caller nor the skill sets a timeout."""
     max_timeout_ms: int = 600_000
-    """The longest time that a caller or a skill may ask for."""
+    """The longest timeout that a caller or a skill may set."""
     input_bytes: int = 16 * MEBIBYTE
     stdout_bytes: int = 1_000_000
     """A skill that writes more is ended."""
     stderr_bytes: int = 1_000_000
-    """What is longer is cut."""
+    """Output beyond this is dropped."""
     artifact_files: int = 1000
     artifact_bytes: int = 256 * MEBIBYTE
-    """Of all files together that are kept of one execution."""
+    """For all artifacts of one execution together."""
     skill_files: int = 10_000
     skill_bytes: int = 64 * MEBIBYTE
-    """Of a skill that is copied for an execution."""
+    """For the copy of a skill."""
 
 
 class PoolLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much happens at the same time."""
+    """Limits of concurrency."""
 
     concurrent: int = 0
-    """Executions under way; 0 means twice the number of processors."""
+    """Running executions; 0 means twice the number of processors."""
     waiting: int = 1000
-    """Executions that wait for their turn; one more is refused."""
+    """Executions that wait for a slot; further ones are refused."""
     warm: int = 16
-    """Processes that are kept ready for the next execution, over all skills; 0 starts each anew."""
+    """Warm processes over all skills; 0 starts a new process for each execution."""
     idle_seconds: float = 30.0
-    """After which a process that nobody needs ends."""
+    """An idle warm process ends after this time."""
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that an execution left behind."""
+    """A file that an execution produced."""
 
     path: str
-    """Below the directory of the execution, as the skill declares it."""
+    """Relative to the directory of the execution, as the skill declares it."""
     size: int
     sha256: str
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """Something declared that was not kept, and why."""
+    """A declared artifact that was not stored, and why."""
 
     path: str
     reason: str
@@ -75,14 +75,14 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamSize(msgspec.Struct, frozen=True, kw_only=True):
-    """How much was written to a stream, and how much of it was kept."""
+    """How much was written to a stream, and how much was stored."""
 
     total: int = 0
     stored: int = msgspec.field(default=0, name="kept")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """`execution.json`: everything that is known of an execution but its streams and its output."""
+    """`execution.json`: everything about an execution except its streams and output."""
 
     schema: str = SCHEMA
     execution_id: str
@@ -103,16 +103,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     stdout: StreamSize = StreamSize()
     stderr: StreamSize = StreamSize()
     isolation: Mapping[str, Any] = {}
-    """What the fence says it kept."""
+    """The guarantees that the sandbox reported."""
     key_digest: str | None = None
     owner: str = ""
-    """Who runs it, to tell whether anybody still does."""
+    """The owner that runs it; used to check whether it is alive."""
     run_id: str | None = None
     call_id: str | None = None
 
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution with its output and its streams."""
+    """An execution with its output and streams."""
 
     record: Record
     output: Any = None
@@ -121,30 +121,30 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """Return the id."""
         return self.record.execution_id
 
     @property
     def status(self) -> Status:
-        """How it ended, if it did."""
+        """Return the status."""
         return self.record.status
 
     @property
     def exit_code(self) -> int | None:
-        """What the skill returned; negative: the signal that ended it."""
+        """Return the exit code; negative: the signal that ended it."""
         return self.record.exit_code
 
     @property
     def duration_ms(self) -> int:
-        """How long it took."""
+        """Return the duration in milliseconds."""
         return self.record.duration_ms
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """The files it left behind."""
+        """Return the files it produced."""
         return self.record.artifacts
 
     @property
     def error(self) -> Failure | None:
-        """Why it did not complete."""
+        """Return why it did not complete."""
         return self.record.error

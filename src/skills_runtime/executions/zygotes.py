@@ -1,4 +1,4 @@
-"""Warm processes: each waits behind its own fence for executions of one skill; a pool bounds how many, for how long."""
+"""Warm processes: each waits in its own sandbox for executions of one skill; a pool limits their number and age."""
 
 import asyncio
 import json
@@ -28,11 +28,11 @@ MAX_MESSAGE = 1 << 16
 PATIENCE_SECONDS = 1.0
 """How long a process may take to report after it was told to end an execution."""
 POLL_SECONDS = 0.5
-"""How often a thread looks whether somebody else wants the execution to end."""
+"""How often a thread checks whether the execution should end."""
 
 
 class ZygoteReport(msgspec.Struct, frozen=True):
-    """What the process said when an execution was over; nothing at all when it has ended itself."""
+    """The report of the process when an execution ended; empty when the process itself ended."""
 
     exited: int | None = None
     usable: bool = False
@@ -45,22 +45,22 @@ class ZygoteChannel:
     def __init__(self, control: socket.socket, kill: Callable[[], None]) -> None:
         self._control = control
         self._kill = kill
-        """Ends the whole fence, which closes the other end."""
+        """Ends the whole sandbox, which closes the other end."""
         self._prepared = False
 
     def close(self) -> None:
-        """Have nothing more to say."""
+        """Close the channel."""
         self._control.close()
 
     def is_ready(self, seconds: float) -> bool:
-        """Whether the process has said in time that it waits."""
+        """Return whether the process reported in time that it is ready."""
         readable, _, _ = select.select([self._control], [], [], seconds)
         if not readable:
             return False
         return self._receive().ready
 
     def run_job(self, job: Job, sinks: Sinks, stop: Stop) -> ZygoteReport | None:
-        """Have an execution done and pass on what it writes; nothing where it was not even begun."""
+        """Run an execution and pass on its output; return None if it was not started."""
         with ExitStack() as resources:
             reading: dict[int, Sink] = {}
             if not self._send(job, sinks, reading, resources):
@@ -75,7 +75,7 @@ class ZygoteChannel:
             return report
 
     def _send(self, job: Job, sinks: Sinks, reading: dict[int, Sink], resources: ExitStack) -> bool:
-        """Hand over the streams and what to run; false when nobody is there to take them."""
+        """Send the streams and the request; return False if no process receives them."""
         message = {"script": job.script, "argv": job.argv, "cwd": str(job.cwd), "environment": dict(job.environment)}
         data = json.dumps(message).encode()
         if len(data) > MAX_MESSAGE:
@@ -99,7 +99,7 @@ class ZygoteChannel:
         return True
 
     def _follow(self, reading: dict[int, Sink], stop: Stop, deadline: float) -> ZygoteReport:
-        """Pass on the streams until the process reports, or is gone."""
+        """Pass on the streams until the process reports or exits."""
         poll, control = select.poll(), self._control.fileno()
         for descriptor in (*reading, control):
             poll.register(descriptor, select.POLLIN)
@@ -136,13 +136,13 @@ class ZygoteChannel:
 
 
 ADAPTER = "bubblewrap"
-"""Only behind this fence is a process alone with what it started."""
+"""Only this adapter isolates a process together with everything it starts."""
 WORK = "work"
 READY_SECONDS = 20.0
 
 
 class Unusable(Exception):
-    """No process can be kept waiting behind this fence, so each execution gets a fence of its own."""
+    """No warm process can run in this sandbox, so each execution gets a new one."""
 
 
 _BOOT = """\
@@ -158,18 +158,18 @@ for name, text in zip(("scripts", "zygote"), sys.argv[1:]):
     exec(compile(text, name, "exec"), module.__dict__)
 package.zygote.main()
 """
-"""Nothing may be imported from the directory it starts in, where skills will write."""
+"""The bootstrap code; it imports nothing from its working directory, where skills will write."""
 
 
 @cache
 def zygote_sources() -> tuple[str, ...]:
-    """Read what the interpreter behind the fence is given to run: it need not be able to read our own files."""
+    """Return the code for the interpreter in the sandbox, which may not be able to read our files."""
     inside = Path(__file__).parent / "inside"
     return (_BOOT, *((inside / name).read_text(encoding="utf-8") for name in ("scripts.py", "zygote.py")))
 
 
 class Zygote:
-    """A process that waits behind a fence, and the only directory it may write."""
+    """A warm process in a sandbox, and the only directory it may write."""
 
     def __init__(self, directory: Path, plan: SandboxPlan) -> None:
         self.directory = directory
@@ -187,7 +187,7 @@ class Zygote:
     async def start(
         cls, directory: Path, make_sandbox: MakeSandbox, python: str, readable: tuple[Path, ...] = ()
     ) -> "Zygote":
-        """A new one, ready; raises `Unusable` where the fence is not fit for it."""
+        """Start a warm process; raise `Unusable` if the sandbox does not suit."""
         directory.mkdir(mode=0o700)
         try:
             request = ProcessRequest(argv=(python, "-c", *zygote_sources()), cwd=directory, readable=readable)
@@ -203,7 +203,7 @@ class Zygote:
         return zygote
 
     def run(self, job: Job, sinks: Sinks, stop: Stop) -> JobOutcome:
-        """Have one execution done, in a thread; nothing is left of it, but what it wrote into its directory."""
+        """Run one execution in a thread; only its files in the work directory remain."""
         self.usable = False
         report = self._channel.run_job(job, sinks, stop)
         if report is None:
@@ -221,7 +221,7 @@ class Zygote:
         )
 
     async def close(self) -> None:
-        """End it with everything behind its fence."""
+        """End the process with everything in its sandbox."""
         self.usable = False
         if self._finished is not None:
             self._finished.cancel()
@@ -245,12 +245,12 @@ class Zygote:
         self.usable = True
 
     def _kill_sandbox(self) -> None:
-        """Have the fence end with everything behind it; called by the thread."""
+        """End the sandbox; called by the thread."""
         assert self._finished is not None, "it was started"
         self._loop.call_soon_threadsafe(self._finished.cancel)
 
     def _read_exceeded_limit(self) -> str | None:
-        """The limit that the fence was ended for, which is told when all of it is gone."""
+        """Return the limit that the sandbox was ended for; known once all of it is gone."""
         assert self._finished is not None, "it was started"
         finished = self._finished
 
@@ -272,18 +272,18 @@ class Zygote:
 
 
 def _require_isolated(plan: SandboxPlan) -> SandboxPlan:
-    """Return the plan; one behind which a process would not be alone, or that opens the network, is refused."""
+    """Return the plan; raise `Unusable` if the process would not be isolated or could use the network."""
     if plan.evidence.get("adapter") != ADAPTER or plan.egress is not None:
         raise Unusable(f"the fence is {plan.evidence.get('adapter')}")
     return plan
 
 
 RETRY_SECONDS = 60.0
-"""How long no process is kept waiting after that has failed."""
+"""How long no warm process is started after one failed to start."""
 
 
 class ZygoteKind(msgspec.Struct, frozen=True):
-    """What a process may be used for."""
+    """The skill version and interpreter that a warm process serves."""
 
     skill: str
     skill_digest: str
@@ -293,7 +293,7 @@ class ZygoteKind(msgspec.Struct, frozen=True):
 
 
 class Pool:
-    """The waiting processes of one executor."""
+    """The warm processes of one executor."""
 
     def __init__(self, stages: Path, make_sandbox: MakeSandbox, limits: PoolLimits) -> None:
         self._stages = stages
@@ -311,11 +311,11 @@ class Pool:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Return the number of warm processes."""
         return len(self._idle) + len(self._busy) + self._starting
 
     def take_idle(self, kind: ZygoteKind) -> Zygote | None:
-        """A process that waits for exactly this; any thread may ask."""
+        """Return an idle process for exactly this kind; callable from any thread."""
         with self._lock:
             zygote = next(
                 (
@@ -331,7 +331,7 @@ class Pool:
             return zygote
 
     async def acquire(self, kind: ZygoteKind) -> Zygote:
-        """A process for one execution; raises `Unusable` where none can be had."""
+        """Return a process for one execution; raise `Unusable` if there is none."""
         now = self._loop.time()
         # Those that wait for the same skill as it was before it changed are of no more use.
         self._dismiss(
@@ -351,7 +351,7 @@ class Pool:
         return await self._start(kind)
 
     def release(self, zygote: Zygote) -> None:
-        """Take a process back after its execution, from any thread: it waits for the next one, or is ended."""
+        """Take a process back after its execution, from any thread; keep it idle or end it."""
         with self._lock:
             self._idle[zygote] = (self._busy.pop(zygote), self._loop.time())
             can_wait = zygote.usable and not self._closed and self._timer is not None
@@ -359,7 +359,7 @@ class Pool:
             self._loop.call_soon_threadsafe(self._on_release, zygote)
 
     async def aclose(self) -> None:
-        """End every process that waits; those at work are ended when they are released."""
+        """End the idle processes; busy ones end when they are released."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

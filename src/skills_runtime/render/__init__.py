@@ -1,6 +1,6 @@
 """Render runs for people: the transcript, the HTML page, and notes about skills.
 
-Pure: from events and state to text. Knows no files and no terminal. The page is in `render.page`.
+Pure: from events and state to text. Knows no files and no terminal. The page is in `render.html_page`.
 """
 
 from typing import TYPE_CHECKING
@@ -10,12 +10,12 @@ from skills_runtime.render.skill_notes import is_skill_notice, skill_note
 from skills_runtime.render.transcript import render_transcript
 
 if TYPE_CHECKING:
-    from skills_runtime.render.page import POLICY, Language, PageFile, render_page
+    from skills_runtime.render.html_page import POLICY, Language, PageFile, render_page
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "page": "Language POLICY PageFile render_page",
+        "html_page": "Language POLICY PageFile render_page",
     },
 )
 

@@ -1,7 +1,7 @@
 """Skills: find them in sources, resolve their mentions, and inject them safely into prompts.
 
 Each part imports only those before it: `problems`, `skill`, `standard` and `archives`, `sources`, `library`,
-`mentions`; then `catalog`, `activation`, `actions` and `routing`; then `prompt`, `discovery` and `scan`; then
+`mentions`; then `catalog`, `activation`, `actions` and `routing`; then `prompt_prefix`, `discovery` and `scan`; then
 `configured`, `install`, `watch` and `scan_report`; and `evals` and `reports` above all.
 
 The names below are imported when they are first used: most runs have no skills, and settings are slow to import.
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from skills_runtime.skills.library import Library, Rules
     from skills_runtime.skills.mentions import resolve_mentions
     from skills_runtime.skills.problems import Problem, SkillError, failure
-    from skills_runtime.skills.prompt import (
+    from skills_runtime.skills.prompt_prefix import (
         SEARCH_TOOL,
         HistoryRule,
         PromptChoices,
@@ -138,7 +138,7 @@ __getattr__ = lazy_names(
         "library": "Library Rules",
         "mentions": "resolve_mentions",
         "problems": "Problem SkillError failure",
-        "prompt": (
+        "prompt_prefix": (
             "HistoryRule PromptChoices PromptParts SEARCH_TOOL apply_template build_prompt select_tools "
             "resolve_prompt_choices select_skills"
         ),

@@ -22,7 +22,7 @@ from skills_runtime.skills.discovery import (
 )
 from skills_runtime.skills.library import Library, Rules
 from skills_runtime.skills.problems import Problem, config_error, failure
-from skills_runtime.skills.prompt import PROFILES
+from skills_runtime.skills.prompt_prefix import PROFILES
 from skills_runtime.skills.skill import Skill, is_namespace
 from skills_runtime.skills.sources.filesystem import FilesystemSource
 from skills_runtime.skills.sources.memory import MemorySource, Row

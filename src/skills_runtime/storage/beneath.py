@@ -1,7 +1,7 @@
-"""Opens what lies beneath a directory, so that no link, `..` or race can lead out of it.
+"""Open paths beneath a directory so that no link, `..` or race can lead out of it.
 
-Two ways with one contract: the kernel's `openat2`, and a walk by hand where the kernel cannot. Both follow links that
-stay beneath the root and answer `EXDEV` to anything that would leave it. Knows nothing of policies.
+Two implementations of one contract: the kernel's `openat2`, and a walk where the kernel lacks it. Both follow links
+that stay beneath the root and raise `EXDEV` for anything that would leave it. Knows nothing of policies.
 """
 
 import ctypes
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_LINKS = 40
-"""As many links as the kernel follows for one path."""
+"""The kernel follows at most this many links in one path."""
 DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-"""Opens a directory only to go on from it."""
+"""Opens a directory only for further lookups."""
 
 _OPENAT2 = 437
 _RESOLVE_NO_MAGICLINKS = 0x02
@@ -35,7 +35,7 @@ class OpenedFile(NamedTuple):
 
 
 Opener = Callable[[int, Sequence[str], int, int], OpenedFile]
-"""Root, names, flags and mode to an open file."""
+"""Takes root, names, flags and mode; returns an open file."""
 
 
 class _OpenHow(ctypes.Structure):
@@ -44,7 +44,7 @@ class _OpenHow(ctypes.Structure):
 
 @cache
 def select_opener() -> Opener:
-    """The kernel's way if this system has it, else the walk; found out once per process."""
+    """Return the opener for this kernel: `openat2` if available, else the walk; detected once per process."""
     try:
         fd = _openat2(Path("/"), DIRECTORY, resolve=_RESOLVE_NO_SYMLINKS)
     except OSError:
@@ -56,19 +56,19 @@ def select_opener() -> Opener:
 
 
 def open_beneath(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> int:
-    """Open what `parts` name beneath the root, links followed as long as they stay there."""
+    """Open a path beneath the root; links are followed as long as they stay beneath it."""
     return select_opener()(root_fd, parts, flags, mode).fd
 
 
 def open_root(path: Path) -> int:
-    """Open a real directory; refuse a link anywhere in its path, since another process put it there."""
+    """Open a real directory; refuse a link anywhere in its path, because another process may have created it."""
     if select_opener() is open_by_kernel:
         return _openat2(path, DIRECTORY, resolve=_RESOLVE_NO_SYMLINKS)
     return open_root_by_walk(path)
 
 
 def open_root_by_walk(path: Path) -> int:
-    """Open a real directory name by name, where the kernel cannot do it at once."""
+    """Open a real directory one component at a time, where the kernel lacks `openat2`."""
     top = os.open("/", DIRECTORY)
     try:
         return _open_directory_by_names(top, path.parts[1:])
@@ -77,7 +77,7 @@ def open_root_by_walk(path: Path) -> int:
 
 
 def open_by_kernel(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> OpenedFile:
-    """Open by `openat2`, which resolves and opens in one step that nothing can come between."""
+    """Open with `openat2`, which resolves and opens in one atomic step."""
     resolve = _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS
     try:
         fd = _openat2("/".join(parts) or ".", flags, mode=mode, resolve=resolve, dir_fd=root_fd)
@@ -94,7 +94,7 @@ def open_by_kernel(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0
 
 
 def open_by_walk(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) -> OpenedFile:
-    """Open name by name, never letting the system follow a link and reading links here instead."""
+    """Open one component at a time; links are read here, never followed by the kernel."""
     pending, walk = deque(parts), _Walk(root_fd)
     try:
         while pending:
@@ -115,7 +115,7 @@ def open_by_walk(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0) 
 
 
 def resolve_parts(root_fd: int, fd: int) -> tuple[str, ...]:
-    """The names that lead from the root to an open file now; `EXDEV` when it is not beneath."""
+    """Return the names that lead from the root to an open file now; raise `EXDEV` if it is not beneath the root."""
     root, path = _read_fd_path(root_fd).rstrip("/"), _read_fd_path(fd)
     if path != root and not path.startswith(root + "/"):
         raise _escape_error()
@@ -123,7 +123,7 @@ def resolve_parts(root_fd: int, fd: int) -> tuple[str, ...]:
 
 
 def resolve_link(root_fd: int, parts: Sequence[str], target: str) -> tuple[str, ...]:
-    """Where a link found in directory `parts` leads, as names from the root that may hold `..`."""
+    """Return the target of a link in directory `parts` as names from the root, which may contain `..`."""
     if not target.startswith("/"):
         return (*parts, *split_link_target(target))
     try:
@@ -137,12 +137,12 @@ def resolve_link(root_fd: int, parts: Sequence[str], target: str) -> tuple[str, 
 
 
 def split_link_target(target: str) -> tuple[str, ...]:
-    """The names in the target of a link."""
+    """Split the target of a link into names."""
     return tuple(part for part in target.split("/") if part not in ("", "."))
 
 
 def read_link(dir_fd: int, name: str) -> str | None:
-    """The target of a link, or nothing when there is no link of that name."""
+    """Return the target of a link, or None if the name is not a link."""
     try:
         return os.readlink(name, dir_fd=dir_fd)
     except FileNotFoundError:
@@ -154,7 +154,7 @@ def read_link(dir_fd: int, name: str) -> str | None:
 
 
 class _Walk:
-    """Where the walk stands: an open directory, and the names that led there from the root."""
+    """The position of the walk: an open directory, and the names that led to it from the root."""
 
     def __init__(self, root_fd: int) -> None:
         self.root = root_fd
@@ -167,13 +167,13 @@ class _Walk:
         self.here, self.trail = fd, (*self.trail, name)
 
     def leave(self) -> None:
-        """Go up by the names walked so far: the real `..` of a directory moved meanwhile could be outside."""
+        """Go up by the names walked so far: the real `..` of a directory that was moved could be outside."""
         if not self.trail:
             raise _escape_error()
         self._restart(self.trail[:-1])
 
     def read(self, name: str) -> tuple[str, ...]:
-        """The names a link stands for, from where the walk then stands."""
+        """Return the names that a link stands for, relative to the new position."""
         self.links += 1
         if self.links > MAX_LINKS:
             raise _loop_error()
@@ -192,7 +192,7 @@ class _Walk:
 
 
 def _openat2(path: str | Path, flags: int, *, resolve: int, mode: int = 0, dir_fd: int = -100) -> int:
-    """The system call; interrupted or overtaken by a rename it is tried again, a bounded number of times."""
+    """Call `openat2`; repeat it a bounded number of times when interrupted or when a rename interferes."""
     number = errno.ENOSYS
     how = _OpenHow(flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve)
     for _ in range(_MAX_ATTEMPTS if sys.platform == "linux" else 0):
@@ -227,7 +227,7 @@ def _loop_error() -> OSError:
 
 
 def _open_directory_by_names(root_fd: int, parts: Sequence[str]) -> int:
-    """Open a directory by names that must not be links."""
+    """Open a directory by names, none of which may be a link."""
     directory_fd = os.open(".", DIRECTORY, dir_fd=root_fd)
     for name in parts:
         try:
@@ -241,7 +241,7 @@ def _open_directory_by_names(root_fd: int, parts: Sequence[str]) -> int:
 
 
 def _open_name(directory_fd: int, name: str, flags: int, mode: int) -> int | None:
-    """Open one name; nothing when it is, or just was, a link that the caller wants followed."""
+    """Open one name; return None if it is a link that the caller follows."""
     follows = not flags & os.O_NOFOLLOW
     try:
         fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=directory_fd)
@@ -258,6 +258,6 @@ def _open_name(directory_fd: int, name: str, flags: int, mode: int) -> int | Non
 
 
 def _is_link_or_directory(directory_fd: int, name: str) -> bool:
-    """Whether what was no directory is a link, or has been swapped for a directory meanwhile."""
+    """Return whether the name is a link, or was replaced by a directory meanwhile."""
     mode = os.stat(name, dir_fd=directory_fd, follow_symlinks=False).st_mode
     return stat.S_ISLNK(mode) or stat.S_ISDIR(mode)

@@ -1,8 +1,8 @@
-"""Which processes may be alive in a workspace at the same time.
+"""Claims decide which processes may run in a workspace at the same time.
 
-Sandboxed processes work side by side. What runs with more rights than they have runs what a person approved, so none of
-them may be alive beside it: it could change that in the meantime. This process knows its own claims; a lock on the
-runtime's directory in the workspace stands for those of its other processes.
+Sandboxed processes run side by side. A process with more rights runs what a person approved, so no sandboxed process
+may run beside it: it could change the approved files. Claims of this process are kept in memory; a lock on the
+runtime's directory in the workspace represents those of other processes.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 ClaimKind = Literal["sandboxed", "widened", "outside"]
-"""In the sandbox of the run, in one with a grant, or in none."""
+"""In the sandbox of the run, in one with a grant, or outside."""
 STATE_DIRECTORY = ".skills_runtime_sdk"
 
 
@@ -21,14 +21,14 @@ class Conflict(NamedTuple):
     """Why a claim cannot be made now."""
 
     kind: ClaimKind | None
-    """What stands in the way; unknown where it belongs to another process."""
+    """The kind of the conflicting claim; unknown if another process holds it."""
     holder: str = ""
     lasting: bool = False
-    """Waiting is no use: it is a session, which ends when its owner wants it."""
+    """Waiting does not help: the claim belongs to a session, which ends when its owner ends it."""
 
 
 class Claim:
-    """The right to be alive in a workspace, until it is released."""
+    """The right of a process to run in a workspace, until it is released."""
 
     def __init__(
         self, kind: ClaimKind, holder: str, paths: tuple[str, ...], files: frozenset[str], *, lasting: bool
@@ -38,11 +38,11 @@ class Claim:
         self.lasting = lasting
         self._paths = paths
         self.files = files
-        """The real paths of what it runs, which must not change meanwhile."""
+        """The real paths of the files it executes, which must not change meanwhile."""
         self.lock: _DirectoryLock | None = None
 
     def conflicts_with(self, other: "Claim") -> bool:
-        """Whether both cannot be alive at the same time."""
+        """Return whether the two claims exclude each other."""
         if self.kind == other.kind and self.kind != "widened":
             return False
         return any(
@@ -52,14 +52,14 @@ class Claim:
         )
 
     def relax(self) -> None:
-        """Let sandboxed processes in beside this one, which is in a sandbox too."""
+        """Admit sandboxed processes beside this one, which is sandboxed too."""
         with _claims_lock:
             self.kind = "sandboxed"
             if self.lock is not None:
                 fcntl.flock(self.lock.fd, fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Give it up; harmless when that was done."""
+        """Release the claim; safe to repeat."""
         with _claims_lock:
             if self not in _claims:
                 return
@@ -69,7 +69,7 @@ class Claim:
 
 
 class _DirectoryLock:
-    """The lock that the claims of this process on one workspace share."""
+    """The lock that all claims of this process on one workspace share."""
 
     def __init__(self, path: str, fd: int) -> None:
         self.fd = fd
@@ -102,7 +102,7 @@ def try_claim(
     files: Iterable[Path | str] = (),
     lasting: bool = False,
 ) -> Claim | Conflict:
-    """Claim a workspace and other places that a process writes to or runs files of, or say what is in the way."""
+    """Claim a workspace and other paths that a process writes or executes, or return the conflict."""
     root = _with_trailing_slash(workspace)
     executed_files = frozenset(os.path.realpath(file) for file in files)
     claimed_paths = (*(_with_trailing_slash(path) for path in paths), *(f"{file}/" for file in executed_files))
@@ -121,7 +121,7 @@ def try_claim(
 
 
 def is_claimed(path: Path | str) -> bool:
-    """Whether a file is, or lies in, what runs with more rights than the sandbox gives: no tool may change it now."""
+    """Return whether a running process with more rights than the sandbox uses a file; no tool may change it now."""
     with _claims_lock:
         files = [file for claim in _claims if claim.kind != "sandboxed" for file in claim.files]
     return bool(files) and _with_trailing_slash(path).startswith(tuple(_with_trailing_slash(file) for file in files))
@@ -132,7 +132,7 @@ def _with_trailing_slash(path: Path | str) -> str:
 
 
 def _acquire_lock(root: str, *, shared: bool) -> _DirectoryLock | None:
-    """The lock of a workspace; nothing where the runtime has no directory, or the file system no locks."""
+    """Return the lock of a workspace; None without a runtime directory, or without locks in the file system."""
     lock_in_use = _locks.get(root)
     if lock_in_use is not None:
         return lock_in_use.acquire()

@@ -1,6 +1,6 @@
-"""Files that are seen whole or not at all, digests of open files, durable directories and removal.
+"""Atomic files, digests of open files, durable directories and removal.
 
-Nothing here follows a link in the last name of a path. `durable` means: on stable storage when the call returns.
+Nothing here follows a link in the last component of a path. `durable` means: on stable storage when the call returns.
 """
 
 import ctypes
@@ -47,7 +47,7 @@ def write_atomic(
 ) -> None:
     """Write a file so that a reader sees the old bytes or the new ones, never a part.
 
-    Without `replace` a file that is there stays, and `FileExistsError` is raised.
+    Without `replace` an existing file stays, and `FileExistsError` is raised.
     """
     with atomic_file(path, mode=mode, durable=durable, replace=replace, dir_fd=dir_fd) as fd:
         write_all(fd, data)
@@ -62,7 +62,7 @@ def atomic_file(
     replace: bool = True,
     dir_fd: int | None = None,
 ) -> Generator[int]:
-    """Yield a descriptor to write a file piece by piece; it gets its name when the block ends without an error."""
+    """Yield a descriptor to write a file in pieces; it is published when the block ends without an error."""
     staged = StagedFile(path, mode, dir_fd=dir_fd)
     try:
         yield staged.fd
@@ -76,10 +76,9 @@ def atomic_file(
 
 
 class StagedFile:
-    """The next content of a file, in the same directory, until it is put in place or dropped.
+    """The next content of a file, in the same directory, until it is published or discarded.
 
-    In an open directory it has no name before that, where the file system can do it: a process that is killed meanwhile
-    leaves nothing behind.
+    Where the file system supports it, it has no name until then, so a killed process leaves nothing behind.
     """
 
     def __init__(self, path: Path | str, mode: int, *, dir_fd: int | None = None) -> None:
@@ -97,7 +96,7 @@ class StagedFile:
         self._has_name = True
 
     def publish(self, *, replace: bool = True) -> None:
-        """Give it its name, in place of whatever has it; without `replace` nothing may have it."""
+        """Rename it to its final name; without `replace`, raise an error if the name exists."""
         dir_fd = self._dir_fd
         if not self._has_name:
             target = self._temporary_path if replace else self._path
@@ -110,7 +109,7 @@ class StagedFile:
             self._has_name = False
 
     def discard(self) -> None:
-        """Close it; what was not put in place is gone."""
+        """Close it; without a `publish` its content is lost."""
         os.close(self.fd)
         if self._has_name:
             with suppress(OSError):
@@ -118,14 +117,14 @@ class StagedFile:
 
 
 def open_new(path: Path | str, *, mode: int = PRIVATE_FILE, dir_fd: int | None = None) -> int:
-    """Create a file that must not exist yet, open for writing."""
+    """Create a file that must not exist, open for writing."""
     return os.open(path, _NEW, mode, dir_fd=dir_fd)
 
 
 def write_new(
     path: Path | str, data: bytes, *, mode: int = PRIVATE_FILE, dir_fd: int | None = None, durable: bool = False
 ) -> None:
-    """Write a file that must not exist yet; its name becomes durable with its directory."""
+    """Write a file that must not exist; its name becomes durable with its directory."""
     fd = open_new(path, mode=mode, dir_fd=dir_fd)
     try:
         write_all(fd, data)
@@ -137,9 +136,9 @@ def write_new(
 
 @contextmanager
 def stage_directory(path: Path, *, mode: int = PRIVATE_DIRECTORY) -> Generator[Path]:
-    """Yield a hidden directory beside `path`; it gets its name when the block ends without an error.
+    """Yield a hidden directory beside `path`; it is renamed to `path` when the block ends without an error.
 
-    What is at `path` by then stays, and `OSError` is raised, unless it is an empty directory.
+    An existing non-empty `path` stays, and `OSError` is raised.
     """
     staging = path.with_name(f".{path.name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
     staging.mkdir(mode=PRIVATE_DIRECTORY)
@@ -153,7 +152,7 @@ def stage_directory(path: Path, *, mode: int = PRIVATE_DIRECTORY) -> Generator[P
 
 
 def append(path: Path | str, data: bytes) -> None:
-    """Add to the end of a file that exists; a reader meanwhile sees a part of it."""
+    """Append to an existing file; not atomic for concurrent readers."""
     fd = os.open(path, _APPEND)
     try:
         write_all(fd, data)
@@ -163,7 +162,7 @@ def append(path: Path | str, data: bytes) -> None:
 
 @contextmanager
 def wrap_write_errors(path: Path | str) -> Generator[None]:
-    """Turn an `OSError` into `StorageFailed` that names the file."""
+    """Convert an `OSError` into a `StorageFailed` that names the file."""
     try:
         yield
     except OSError as error:
@@ -171,14 +170,14 @@ def wrap_write_errors(path: Path | str) -> Generator[None]:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write every byte, however few the system takes at a time."""
+    """Write all bytes, repeating short writes."""
     count = os.write(fd, data) if data else 0
     while count < len(data):  # a disk that becomes full takes a part, and refuses only the rest
         count += os.write(fd, memoryview(data)[count:])
 
 
 def open_regular(path: Path | str, *, dir_fd: int | None = None) -> int:
-    """Open a regular file for reading, never through a link and never waiting for a peer."""
+    """Open a regular file for reading; never follow a link, never block on a pipe."""
     fd = os.open(path, _READ, dir_fd=dir_fd)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -187,7 +186,7 @@ def open_regular(path: Path | str, *, dir_fd: int | None = None) -> int:
 
 
 def read_at_most(fd: int, limit: int) -> bytes:
-    """Read the rest of an open file, at most `limit` bytes of it."""
+    """Read the rest of an open file, at most `limit` bytes."""
     chunks: list[bytes] = []
     while limit > 0 and (chunk := os.read(fd, min(limit, _CHUNK_BYTES))):
         chunks.append(chunk)
@@ -196,7 +195,7 @@ def read_at_most(fd: int, limit: int) -> bytes:
 
 
 def copy_at_most(source: int, target: int, limit: int) -> int:
-    """Copy the rest of an open file, at most `limit` bytes of it; returns how many bytes that was."""
+    """Copy the rest of an open file, at most `limit` bytes; return the number of bytes."""
     count = 0
     while count < limit and (chunk := os.read(source, min(limit - count, _CHUNK_BYTES))):
         write_all(target, chunk)
@@ -205,13 +204,13 @@ def copy_at_most(source: int, target: int, limit: int) -> int:
 
 
 def sha256_of(fd: int, limit: int) -> tuple[str, int]:
-    """Digest the rest of an open file, at most `limit` bytes of it; returns the digest and the number of bytes."""
+    """Hash the rest of an open file, at most `limit` bytes; return the digest and the number of bytes."""
     limited = _LimitedReader(fd, limit)
     return hashlib.file_digest(limited, "sha256").hexdigest(), limited.count
 
 
 def read_regular(path: Path | str, limit: int) -> bytes:
-    """Read a whole regular file, never through a link; one of more than `limit` bytes is `EFBIG`."""
+    """Read a regular file, never through a link; raise `EFBIG` for more than `limit` bytes."""
     fd = open_regular(path)
     try:
         check_size(fd, limit)
@@ -221,7 +220,7 @@ def read_regular(path: Path | str, limit: int) -> bytes:
 
 
 def sha256_of_path(path: Path | str, limit: int) -> str:
-    """Digest a whole regular file, never through a link; one of more than `limit` bytes is `EFBIG`."""
+    """Hash a regular file, never through a link; raise `EFBIG` for more than `limit` bytes."""
     fd = open_regular(path)
     try:
         check_size(fd, limit)
@@ -231,7 +230,7 @@ def sha256_of_path(path: Path | str, limit: int) -> str:
 
 
 def check_size(fd: int, limit: int) -> int:
-    """Return the size of an open file; more than `limit` bytes are `EFBIG`."""
+    """Return the size of an open file; raise `EFBIG` for more than `limit` bytes."""
     size = os.fstat(fd).st_size
     if size > limit:
         raise OSError(errno.EFBIG, f"has {size} bytes, which is more than {limit}")
@@ -239,7 +238,7 @@ def check_size(fd: int, limit: int) -> int:
 
 
 class _LimitedReader:
-    """A file that ends after `limit` bytes even if it keeps growing, and counts what was read."""
+    """A file that ends after `limit` bytes even if it keeps growing, and counts the bytes read."""
 
     def __init__(self, fd: int, limit: int) -> None:
         self.fd = fd
@@ -276,7 +275,7 @@ def sync_tree(directory: Path) -> None:
 
 
 def create_directories(path: Path, *, mode: int = PRIVATE_DIRECTORY) -> list[Path]:
-    """Make a directory and what is missing above it, durably; returns what was made, outermost first."""
+    """Create a directory and its missing parents durably; return those created, outermost first."""
     created: list[Path] = []
     missing: list[Path] = []
     while not path.exists():
@@ -294,9 +293,9 @@ def create_directories(path: Path, *, mode: int = PRIVATE_DIRECTORY) -> list[Pat
 
 
 def mark_children_unrelated(directory: Path) -> None:
-    """Hint to the disk that the directories in this one are unrelated, where it takes such hints.
+    """Tell the file system that the subdirectories of this directory are unrelated, where it supports that.
 
-    Otherwise they all share one part of the disk, where each new file costs a look at every one removed of late.
+    Otherwise ext4 places them in one block group, where creating a file scans recently freed inodes.
     """
     if sys.platform != "linux":
         return
@@ -310,16 +309,16 @@ def mark_children_unrelated(directory: Path) -> None:
 
 
 def remove_empty_directories(directories: list[Path]) -> None:
-    """Remove directories, innermost last in the list, as far as nothing is in them."""
+    """Remove the directories that are empty, the last in the list first."""
     for directory in reversed(directories):
         with suppress(OSError):
             directory.rmdir()
 
 
 def remove_tree(path: Path | str, *, ignore_errors: bool = False) -> None:
-    """Remove whatever is at a path, also directories that are read-only, never what a link leads to.
+    """Remove a path, including read-only directories, never the target of a link.
 
-    With `ignore_errors` as much as possible goes, and nothing is raised.
+    With `ignore_errors`, remove as much as possible and raise nothing.
     """
     import shutil  # slow to import, for the archives it knows
 
@@ -337,7 +336,7 @@ def remove_tree(path: Path | str, *, ignore_errors: bool = False) -> None:
 
 
 def _remove_unwritable(_: object, path: str, failure: Any) -> None:
-    """Make a directory that its owner may not write writable, and try its removal once more."""
+    """Make a read-only directory of this user writable, and retry its removal."""
     import shutil  # as above
 
     if isinstance(failure[1], FileNotFoundError):
@@ -352,7 +351,7 @@ def _remove_unwritable(_: object, path: str, failure: Any) -> None:
 
 
 def exchange_paths(first: Path | str, second: Path | str) -> bool:
-    """Swap two paths in one step; false, and nothing changed, where the system or the file system cannot."""
+    """Swap two paths atomically; return False, with nothing changed, where this is not supported."""
     rename = getattr(_libc(), "renameat2", None) if sys.platform == "linux" else None
     if rename is None:
         return False

@@ -15,10 +15,10 @@ _POLL_SECONDS = 0.02
 
 @contextmanager
 def lock_file(path: Path | str, *, mode: int = PRIVATE_FILE, timeout: float | None = None) -> Generator[int]:
-    """Hold the exclusive lock of a file, which is made if need be; yields its descriptor.
+    """Hold the exclusive lock of a file, creating it if needed; yield its descriptor.
 
-    What a lock protects is usually replaced, so the lock is a file beside it. After `timeout` seconds `StorageFailed`
-    is raised; without one the lock is waited for.
+    The protected file is usually replaced, so the lock is a separate file beside it. After `timeout` seconds
+    `StorageFailed` is raised; without one the call waits.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with _hold_lock(fd, path, timeout):
@@ -27,14 +27,14 @@ def lock_file(path: Path | str, *, mode: int = PRIVATE_FILE, timeout: float | No
 
 @contextmanager
 def lock_directory(path: Path | str) -> Generator[int]:
-    """Hold the exclusive lock of a directory that exists; yields its descriptor."""
+    """Hold the exclusive lock of an existing directory; yield its descriptor."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     with _hold_lock(fd, path, None):
         yield fd
 
 
 def try_lock(fd: int) -> bool:
-    """Take the exclusive lock of an open file; false when another one holds it."""
+    """Take the exclusive lock of an open file; return False if it is held elsewhere."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -43,7 +43,7 @@ def try_lock(fd: int) -> bool:
 
 
 def release_lock(fd: int) -> None:
-    """Let the next one in, and close the file."""
+    """Release the lock and close the file."""
     try:
         # Closing alone would leave the lock to a child that was forked meanwhile and has not called exec yet.
         fcntl.flock(fd, fcntl.LOCK_UN)

@@ -1,7 +1,6 @@
-"""Files opened name by name below a directory, so that no link, `..` or race leads out of it.
+"""Open files component by component below a directory, so that no link, `..` or race leads out of it.
 
-Errors of the system stay what they are; a link anywhere on the way is `ELOOP`. Where links may be followed as long as
-they stay below the directory, see `beneath`.
+System errors are raised unchanged; a link anywhere in the path is `ELOOP`. `beneath` follows links that stay below.
 """
 
 import errno
@@ -19,9 +18,9 @@ from skills_runtime.storage.beneath import open_root
 from skills_runtime.storage.files import open_regular, read_at_most
 
 OPEN_TO_TRAVERSE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Opens a directory only to go on from it."""
+"""Opens a directory only for further lookups."""
 OPEN_TO_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Opens a directory to see what is in it."""
+"""Opens a directory to list it."""
 
 _CHUNK_BYTES = 1 << 20
 _NO_ACCESS_TIME = getattr(os, "O_NOATIME", 0)
@@ -30,49 +29,49 @@ Parts = tuple[str, ...]
 
 
 class Entry(NamedTuple):
-    """A name met on a walk."""
+    """One entry of a walk."""
 
     parts: Parts
     directory: int
-    """The open directory it lies in, until the walk goes on."""
+    """The open directory that contains it, until the walk continues."""
     status: os.stat_result
 
     @property
     def name(self) -> str:
-        """The last of its names."""
+        """Return its name."""
         return self.parts[-1]
 
     @property
     def path(self) -> str:
-        """From the top of the walk."""
+        """Return its path from the top of the walk."""
         return "/".join(self.parts)
 
     @property
     def is_directory(self) -> bool:
-        """Whether it is a real directory."""
+        """Return whether it is a real directory."""
         return stat.S_ISDIR(self.status.st_mode)
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a regular file."""
+        """Return whether it is a regular file."""
         return stat.S_ISREG(self.status.st_mode)
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
+        """Return whether it is a symbolic link."""
         return stat.S_ISLNK(self.status.st_mode)
 
     def read(self, limit: int) -> bytes:
-        """At most the first `limit` bytes of a regular file."""
+        """Read at most `limit` bytes of a regular file."""
         return read_below(self.directory, (self.name,), limit=limit)
 
     def target(self) -> str:
-        """Where a link says that it leads."""
+        """Return the target of a link."""
         return os.readlink(self.name, dir_fd=self.directory)
 
 
 def relative_parts(path: str) -> Parts | None:
-    """The names of a relative path that stays below where it begins, or nothing for any other path."""
+    """Split a relative path that stays below its start into names; return None for any other path."""
     parts = tuple(path.split("/"))
     legal = all(part not in ("", ".", "..") and "\0" not in part for part in parts)
     return parts if legal else None
@@ -80,7 +79,7 @@ def relative_parts(path: str) -> Parts | None:
 
 @contextmanager
 def open_directory(path: Path) -> Generator[int]:
-    """Open a real directory to go on from it; there must be no link in its whole path."""
+    """Open a real directory; no component of its path may be a link."""
     fd = open_root(path.absolute())
     try:
         yield fd
@@ -89,7 +88,7 @@ def open_directory(path: Path) -> Generator[int]:
 
 
 def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
-    """Open what the names lead to from an open directory."""
+    """Open a path below an open directory."""
     if not parts:
         return os.open(".", flags, dir_fd=directory)
     current = directory
@@ -104,7 +103,7 @@ def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
 
 
 def open_regular_below(directory: int, parts: Sequence[str]) -> int:
-    """Open the regular file that the names lead to, for reading."""
+    """Open a regular file below an open directory for reading."""
     *parents, name = parts
     parent_fd = open_below(directory, parents, OPEN_TO_TRAVERSE) if parents else directory
     try:
@@ -115,7 +114,7 @@ def open_regular_below(directory: int, parts: Sequence[str]) -> int:
 
 
 def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
-    """Read at most the first `limit` bytes of a regular file."""
+    """Read at most `limit` bytes of a regular file."""
     file = open_regular_below(directory, parts)
     try:
         size = os.fstat(file).st_size
@@ -128,7 +127,7 @@ def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
 
 
 def stat_mode_below(directory: int, parts: Sequence[str]) -> int:
-    """What sort of thing the names lead to."""
+    """Return the mode of a path below an open directory."""
     *parents, name = parts
     parent_fd = open_below(directory, parents, OPEN_TO_TRAVERSE)
     try:
@@ -149,8 +148,8 @@ def walk(
 ) -> Generator[Entry]:
     """Yield everything below an open directory, nearest first and by name; links are reported, not followed.
 
-    At most `limit` entries come, so that who can use n asks for n + 1. A directory is entered only if `enter` agrees.
-    What cannot be looked at goes to `on_error`; without one the error is raised.
+    At most `limit` entries are yielded; request n + 1 to detect more than n. `enter` selects the directories to
+    enter. Errors are passed to `on_error`, or raised without one.
     """
     waiting: deque[Parts] = deque([()])
     while waiting and (limit is None or limit > 0):
@@ -179,7 +178,7 @@ def walk(
 
 
 def list_names(directory: int, count: int | None) -> list[str]:
-    """The first names of an open directory in byte order, holding no more than `count` at a time."""
+    """Return the first `count` names of an open directory in byte order, holding no more than that in memory."""
     with os.scandir(directory) as entries:
         first = next(entries, None)
         if first is None:
@@ -189,9 +188,9 @@ def list_names(directory: int, count: int | None) -> list[str]:
 
 
 def disk_usage(directory: Path | str, count: Callable[[], bool]) -> tuple[int, int, bool]:
-    """The bytes on the disk and the number of files below a directory, and whether everything was counted.
+    """Return the disk usage and number of files below a directory, and whether everything was counted.
 
-    `count` is called for every name and says whether to go on. What is gone or closed to us does not count.
+    `count` is called for every name and returns whether to continue. Unreadable and vanished entries are skipped.
     """
     size, files, waiting = 0, 0, [os.fspath(directory)]
     while waiting:
@@ -216,7 +215,7 @@ def disk_usage(directory: Path | str, count: Callable[[], bool]) -> tuple[int, i
 
 
 def error_reason(error: OSError) -> str:
-    """Why something could not be opened, as the end of a sentence."""
+    """Return why something could not be opened, as the end of a sentence."""
     if error.errno == errno.ELOOP:
         return "a link is on the way to it, and links are not followed"
     return (error.strerror or "it cannot be read").lower()
@@ -233,7 +232,7 @@ def _stat_entry(directory: int, parts: Parts, on_error: Callable[[Parts, OSError
 
 
 def _open_to_list(top: int, parts: Parts) -> int:
-    """Open a directory to list it, and leave its time of access alone: to note it can mean to wait for the disk."""
+    """Open a directory to list it without updating its access time, which could wait for the disk."""
     try:
         return open_below(top, parts, OPEN_TO_LIST | _NO_ACCESS_TIME)
     except PermissionError:  # only its owner may ask for that

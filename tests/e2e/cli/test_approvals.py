@@ -93,7 +93,7 @@ def test_a_second_decision_is_stale(workspace: Path) -> None:
     name = asked()
     invoke("approvals", "approve", name)
     answer = invoke("approvals", "deny", name)
-    assert_refused(answer, 20, "approval_stale", f"no open request matches `{name}` is open")
+    assert_refused(answer, 20, "approval_stale", f"no open request matches `{name}`")
 
 
 def test_a_decision_that_lost_a_race_is_reported(workspace: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_decision_waits_for_the_resume_and_cannot_be_revoked(workspace: Path) 
     park()
     kept = invoke("approvals", "approve", "r", "--no-resume")
     assert (kept.code, kept.err) == (0, "  next: kgent runs resume r\n")
-    assert "kept until the run goes on" in kept.out
+    assert "applied when the run resumes" in kept.out
     assert json.loads(invoke("approvals", "list", "--json").out)["decided"] == "approved"
     assert_refused(invoke("approvals", "deny", "r"), 20, "approval_stale", "is already decided: approved by ")
     done = invoke("runs", "resume", "r")
@@ -185,4 +185,4 @@ def test_without_an_approver_a_run_fails_and_nothing_happens(workspace: Path) ->
 @pytest.mark.parametrize("command", [("run", "Write it"), ("runs", "resume", "r")])
 def test_a_terminal_that_is_not_there_is_refused(workspace: Path, command: tuple[str, ...]) -> None:
     park()
-    assert_refused(invoke(*command, "--approvals", "terminal"), 20, "validation", "nobody is asked here")
+    assert_refused(invoke(*command, "--approvals", "terminal"), 20, "validation", "needs an interactive terminal")

@@ -30,7 +30,7 @@ def test_a_beginning_that_fits_several_requests_is_refused(workspace: Path) -> N
 def test_a_request_that_is_not_open_is_stale(workspace: Path, text: str) -> None:
     park()
     for verb in ("show", "approve", "deny"):
-        assert_refused(invoke("approvals", verb, "--", text), 20, "approval_stale", "is open")
+        assert_refused(invoke("approvals", verb, "--", text), 20, "approval_stale", "no open request matches")
 
 
 def _much_later(clock: SystemClock) -> str:
@@ -50,7 +50,7 @@ def test_a_request_that_has_expired_cannot_be_decided_any_more(
 
 def test_a_run_that_asks_nothing_has_no_request(workspace: Path) -> None:
     park(say("Nothing to do."))
-    assert_refused(invoke("approvals", "show", "r"), 20, "approval_stale", "no open request matches `r` is open")
+    assert_refused(invoke("approvals", "show", "r"), 20, "approval_stale", "no open request matches `r`")
 
 
 def test_a_fork_asks_on_its_own(workspace: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_waits_is_reported_wherever_runs_are_shown(workspace: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"), [("[1]", "not a JSON object"), ("{", "not JSON"), ('"x"', "not a JSON object")]
+    ("text", "problem"), [("[1]", "not a JSON object"), ("{", "not valid JSON"), ('"x"', "not a JSON object")]
 )
 def test_arguments_that_are_none_are_refused_and_decide_nothing(workspace: Path, text: str, problem: str) -> None:
     park()

@@ -173,4 +173,4 @@ def test_a_call_without_an_approver_fails_the_run_and_names_the_setting(workspac
     answer = invoke_into("r")
     assert (answer.code, answer.out) == (1, "")
     assert " failed  `file_write` needs an approval (safety.mode: ask) and no approver is available" in answer.err
-    assert "hint   let it wait (`--approvals inbox`)" in answer.err
+    assert "hint   let the run wait (`--approvals inbox`)" in answer.err

@@ -67,7 +67,7 @@ def test_a_quiet_run_that_was_stopped_says_how_it_goes_on(tmp_path: Path) -> Non
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=TIMEOUT_SECONDS)
     assert process.returncode == 130
-    assert err == b"error: the run `r` waits: stopped\n  kind: stopped\n  hint: `kgent runs resume r`\n"
+    assert err == b"error: the run `r` is waiting: stopped\n  kind: stopped\n  hint: `kgent runs resume r`\n"
 
 
 STUCK = """

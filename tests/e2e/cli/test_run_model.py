@@ -27,7 +27,7 @@ def test_without_a_terminal_the_command_that_confirms_is_named(workspace: Path) 
 
 def test_the_command_confirms_exactly_one_address(workspace: Path) -> None:
     write_project(workspace)
-    assert invoke("config", "confirm", *ADDRESS).out == f"{ADDRESS.base_url} is now\n"
+    assert invoke("config", "confirm", *ADDRESS).out == f"{ADDRESS.base_url} is now confirmed\n"
     tried = call("skills-runtime", "run", "do it", cwd=workspace, env=environment(NO_PROXY="127.0.0.1"))
     assert "wants" not in tried.err
     assert tried.code != 20

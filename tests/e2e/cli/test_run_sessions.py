@@ -137,7 +137,7 @@ def test_a_talk_needs_a_terminal(workspace: Path) -> None:
 
 def test_what_names_one_run_does_not_fit_a_talk(workspace: Path) -> None:
     answer = invoke("run", "--session", "talk", "--run-id", "r")
-    assert_refused(answer, 2, "usage", "belong to a task")
+    assert_refused(answer, 2, "usage", "need a task")
 
 
 def test_pictures_belong_to_the_task(workspace: Path) -> None:
@@ -149,7 +149,7 @@ def test_pictures_belong_to_the_task(workspace: Path) -> None:
 
 def test_a_picture_that_is_none_starts_nothing(workspace: Path) -> None:
     (workspace / "a.png").write_bytes(b"hello")
-    assert_refused(ask("r", "What is this?", "--image", "a.png"), 20, "validation", "is not a picture")
+    assert_refused(ask("r", "What is this?", "--image", "a.png"), 20, "validation", "is not an image")
     assert_refused(ask("r", "What is this?", "--image", "no.png"), 20, "validation", "cannot be read")
     assert not Path("runs/r").exists()
 

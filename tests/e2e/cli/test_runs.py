@@ -87,7 +87,7 @@ def test_other_workspaces_are_listed_only_when_asked_for(three: Path, monkeypatc
     monkeypatch.chdir(elsewhere)
     answer = invoke("runs", "list")
     assert (answer.code, answer.out) == (0, "")
-    assert "no runs found; `kgent demo` makes one" in answer.err
+    assert "no runs found; `kgent demo` creates one" in answer.err
     assert names(invoke("runs", "list", "--all")) == ["gamma", "beta", "alpha"]
 
 
@@ -135,9 +135,9 @@ def test_show_tells_state_steps_files_and_what_to_do_next(three: Path) -> None:
     assert any(line.startswith("1 file_write deliverables/report.md") for line in words)
     assert "deliverables/report.md 9 B" in words
     assert words[-3:] == [
-        "read it kgent transcript alpha",
-        "check it kgent verify alpha",
-        "hand it on kgent runs export alpha",
+        "read kgent transcript alpha",
+        "verify kgent verify alpha",
+        "export kgent runs export alpha",
     ]
 
 
@@ -179,7 +179,7 @@ def test_tail_for_people_is_one_line_an_event(three: Path) -> None:
 def test_the_transcript_is_the_one_on_disk(three: Path) -> None:
     answer = invoke("transcript", "alpha")
     assert (answer.code, answer.out) == (0, (three / "runs/alpha/transcript.md").read_text())
-    assert invoke("transcript", "alpha", "--check") == (0, "the transcript is what the log\n", "")
+    assert invoke("transcript", "alpha", "--check") == (0, "the transcript matches the log\n", "")
 
 
 def test_a_transcript_that_is_gone_is_noticed(three: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_transcript_that_is_gone_is_noticed(three: Path) -> None:
 def test_a_transcript_that_was_changed_is_noticed(three: Path) -> None:
     with (three / "runs/alpha/transcript.md").open("a") as file:
         file.write("And they lived happily ever after.\n")
-    assert invoke("transcript", "alpha", "--check") == (20, "the transcript is not the one the log\n", "")
+    assert invoke("transcript", "alpha", "--check") == (20, "the transcript does not match the log\n", "")
 
 
 def test_export_writes_checksums_provenance_and_an_archive(three: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_replay_reports_the_first_difference(alpha: Path) -> None:
         "runs", "replay", "runs/alpha", "--set", "run.max_steps=1", "--set", "safety.tool_denylist=[file_write]"
     )
     assert answer.code == 1
-    assert answer.out.startswith("move 3 differs\n- result ")
+    assert answer.out.startswith("action 3 differs\n- result ")
 
 
 def test_two_runs_of_one_script_do_not_differ(alpha: Path) -> None:

@@ -192,7 +192,7 @@ def test_a_result_that_is_sent_back_goes_on_with_the_note(workspace: Path) -> No
 
 def test_a_result_that_waits_for_review_does_not_go_on_by_itself(workspace: Path) -> None:
     run(say("A draft."), more=("--review", "-q"))
-    assert_refused(invoke("runs", "resume", "r"), 20, "illegal_transition", "waits for review")
+    assert_refused(invoke("runs", "resume", "r"), 20, "illegal_transition", "is waiting for review")
 
 
 REFUSED = {

@@ -207,7 +207,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_was(tmp_path: Path) -> None:
         again = programs.call("skills-runtime", *words, cwd=tmp_path, env=model_environment())
 
         assert process.returncode == 130
-        assert b"the same command goes on" in err
+        assert b"the same command resumes" in err
         assert again.code == 0, again.err
         assert json.loads(again.out)["run_summary"]["delta"]["passed"]["value"] == 1.0
         assert len(server.requests) - asked == 2, "the answer that was cut, and its judge"

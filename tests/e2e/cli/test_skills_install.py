@@ -90,7 +90,7 @@ def test_an_update_shows_what_changes_and_can_be_taken_back(workspace: Path, rep
     assert lock_of(workspace)["writer"]["commit"] == second
     again = invoke("skills", "update", "--yes")
     assert (again.code, again.out) == (0, "")
-    assert "nothing newer" in again.err
+    assert "up to date" in again.err
     assert invoke("skills", "rollback", "writer", "--yes").code == 0
     assert "Writes things." in (workspace / ".agents/skills/writer/SKILL.md").read_text()
     assert invoke("skills", "verify").code == 0

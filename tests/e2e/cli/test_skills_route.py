@@ -42,7 +42,7 @@ def test_a_declared_trigger_decides_and_a_person_reads_why(workspace: Path) -> N
     assert done.code == 0
     assert "decided: the task contains a trigger of the skill" in done.out
     assert "  1. $[web].sheets  trigger 1.00" in done.out
-    assert "the model is told of 3 skills" in done.out
+    assert "the model sees 3 skills" in done.out
 
 
 def test_bodies_are_searched_too(workspace: Path) -> None:

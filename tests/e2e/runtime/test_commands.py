@@ -11,7 +11,7 @@ from tests.e2e.runtime.conftest import ends, pid_of, until
 def test_status_starts_no_server(workspace: Path) -> None:
     answer = invoke("runtime", "status", "--workspace-root", str(workspace))
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("No runtime server serves this workspace")
+    assert answer.out.startswith("No runtime server is running for this workspace")
     assert list(workspace.iterdir()) == []
 
 

@@ -113,7 +113,7 @@ def test_a_workspace_must_be_there(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (("--profile", "nonsense"), "there is no profile"),
-        (("--profile", "danger"), "is no sandbox"),
+        (("--profile", "danger"), "is not a sandbox"),
         (("--accept-gap", "nonsense"), "there is no promise"),
         (("--adapter", "nonsense"), "there is no adapter"),
         (("--timeout", "-1"), "cannot be negative"),

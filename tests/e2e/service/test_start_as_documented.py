@@ -28,16 +28,16 @@ from pathlib import Path
 
 json.load(sys.stdin)
 found = {"cpus": os.cpu_count()}
-place = Path(__file__).parent / "artifacts"
-place.mkdir(exist_ok=True)
-(place / "resources.json").write_text(json.dumps(found))
+workspace = Path(__file__).parent / "artifacts"
+workspace.mkdir(exist_ok=True)
+(workspace / "resources.json").write_text(json.dumps(found))
 print(json.dumps(found))
 """
 REQUEST = b'{"skillName":"get-available-resources","input":{},"options":{"timeoutMs":10000}}'
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def workspace(tmp_path: Path) -> Path:
     skill = tmp_path / "skills" / "get-available-resources"
     skill.mkdir(parents=True)
     (skill / "skill.yaml").write_text(DEFINITION)
@@ -46,11 +46,11 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def environment(directory: Path) -> dict[str, str]:
+def environment(workspace: Path) -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"],
-        "HOME": str(directory),
-        "XDG_STATE_HOME": str(directory / "state"),
+        "HOME": str(workspace),
+        "XDG_STATE_HOME": str(workspace / "state"),
         "SKILLS_DIR": "./skills",
         "ARTIFACTS_DIR": "./artifacts",
         "DEFAULT_TIMEOUT_MS": "10000",
@@ -62,12 +62,12 @@ def environment(directory: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def url(directory: Path, environment: dict[str, str]) -> Iterator[str]:
+def url(workspace: Path, environment: dict[str, str]) -> Iterator[str]:
     """The address of a service that the old commands started."""
     command = [sys.executable, MANAGE, "runserver", "--noreload", "127.0.0.1:0"]
     process = subprocess.Popen(
         command,
-        cwd=directory,
+        cwd=workspace,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -82,15 +82,15 @@ def url(directory: Path, environment: dict[str, str]) -> Iterator[str]:
         process.stdout.close()
 
 
-def test_there_is_nothing_to_migrate(place: Path, environment: dict[str, str]) -> None:
+def test_there_is_nothing_to_migrate(workspace: Path, environment: dict[str, str]) -> None:
     process = subprocess.run(
-        [sys.executable, MANAGE, "migrate"], cwd=place, env=environment, capture_output=True, check=False
+        [sys.executable, MANAGE, "migrate"], cwd=workspace, env=environment, capture_output=True, check=False
     )
     assert process.returncode == 0
-    assert not (place / "db.sqlite3").exists()
+    assert not (workspace / "db.sqlite3").exists()
 
 
-def test_the_documented_requests_have_the_documented_answers(place: Path, url: str) -> None:
+def test_the_documented_requests_have_the_documented_answers(workspace: Path, url: str) -> None:
     with httpx2.Client(base_url=url, timeout=60, trust_env=False) as client:
         assert client.get("/api/health").json() == {"status": "ok"}
         described = "Detect CPU, memory, disk and platform info"
@@ -101,5 +101,5 @@ def test_the_documented_requests_have_the_documented_answers(place: Path, url: s
     assert (body["success"], body["output"], body["stderr"]) == (True, {"cpus": os.cpu_count()}, None)
     (artifact,) = body["artifacts"]
     assert artifact == f"artifacts/{body['executionId']}/artifacts/resources.json"
-    assert (place / artifact).is_file(), "the answer names the file from where the service was started"
-    assert not (place / "skills" / "get-available-resources" / "artifacts").exists()
+    assert (workspace / artifact).is_file(), "the answer names the file from where the service was started"
+    assert not (workspace / "skills" / "get-available-resources" / "artifacts").exists()

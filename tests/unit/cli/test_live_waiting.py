@@ -128,7 +128,7 @@ def test_a_quiet_run_that_waits_says_what_for_and_how_to_answer(capsys: pytest.C
     question = HumanRequest(call_id="c", question="Which?")
     QuietView("kgent").finish(waiting("human_required", "waits", question))
     assert capsys.readouterr().err == (
-        "error: the run `r` waits: Which?\n  kind: human_required\n"
+        "error: the run `r` is waiting: Which?\n  kind: human_required\n"
         "  hint: `kgent runs answer r TEXT`, then `kgent runs resume r`\n"
     )
 

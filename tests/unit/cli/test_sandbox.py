@@ -12,5 +12,5 @@ def test_the_last_value_of_a_variable_counts() -> None:
 
 def test_more_variables_than_a_fence_takes_are_refused() -> None:
     assert len(parse_variables([f"V{number}=x" for number in range(MAX_VARIABLES)])) == MAX_VARIABLES
-    with pytest.raises(ValidationFailed, match="no more than 2,000 variables"):
+    with pytest.raises(ValidationFailed, match="at most 2,000 variables"):
         parse_variables([f"V{number}=x" for number in range(MAX_VARIABLES + 1)])

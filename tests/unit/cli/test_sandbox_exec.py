@@ -73,7 +73,7 @@ def test_a_directory_that_was_put_elsewhere_is_reported(tmp_path: Path) -> None:
 def test_what_is_no_ordinary_file_is_refused_before_anything_starts(kind: str, tmp_path: Path) -> None:
     place = tmp_path / "e"
     {"link": lambda: place.symlink_to("x"), "pipe": lambda: os.mkfifo(place), "directory": place.mkdir}[kind]()
-    with pytest.raises(ValidationFailed, match="no ordinary file"), evidence_file(str(place)):
+    with pytest.raises(ValidationFailed, match="not a regular file"), evidence_file(str(place)):
         pass
 
 

@@ -229,7 +229,7 @@ async def test_a_command_that_is_longer_than_the_screen_is_shown_page_by_page(tt
     made = await TerminalApprover(terminal).request_approval(request=request({}, long))
     shown = screen.getvalue()
     assert made.decision == "approved"
-    assert shown.index("> echo 20\n") < shown.index("more lines; enter shows them") < shown.index("> echo 59")
+    assert shown.index("> echo 20\n") < shown.index("more lines; press enter to show") < shown.index("> echo 59")
 
 
 async def test_approval_needs_all_pages_to_be_seen(tty: Tty) -> None:

@@ -52,7 +52,7 @@ async def test_a_question_without_an_answer_in_time_waits(tty: Tty) -> None:
     terminal, screen = seated(tty)
     with pytest.raises(Parked):
         await TerminalHuman(terminal).ask(COLOUR, call_id="c", timeout_ms=1)
-    assert "it can be answered later" in screen.getvalue()
+    assert "answer it later" in screen.getvalue()
 
 
 async def test_questions_are_asked_one_after_the_other(tty: Tty) -> None:
@@ -85,5 +85,5 @@ def test_without_a_terminal_approvals_need_an_explicit_option(options: ViewOptio
 
 
 def test_a_terminal_that_is_not_there_cannot_be_asked_for_approvals() -> None:
-    with pytest.raises(ValidationFailed, match="nobody is asked here"):
+    with pytest.raises(ValidationFailed, match="needs an interactive terminal"):
         resolve_interaction(ViewOptions(quiet=True), "terminal")

@@ -74,13 +74,13 @@ def test_everything_that_helps_to_judge_a_call_is_there() -> None:
         "       asked by   rule `make` (rules.yaml): builds are slow",
         "       wants      more access than the sandbox allows",
         "       reason     the model says: to build",
-        "       fence      bubblewrap · workspace-write · network none · 1 gap: disk",
+        "       sandbox    bubblewrap · workspace-write · network none · 1 gap: disk",
     ):
         assert line in text.splitlines()
 
 
 def test_a_call_without_a_fence_says_so() -> None:
-    assert "fence      none: the command runs with all your permissions" in shown(
+    assert "sandbox    none: the command runs with all your permissions" in shown(
         Intent(argv=("ls",), fence={"active": False})
     )
 
@@ -113,7 +113,7 @@ def test_what_can_be_written_read_and_reached_is_reported_in_short() -> None:
     egress = {"allow": ["a.example"], "allow_private": [], "deny": ["evil.example"]}
     text = shown(Intent(line="make", fence={**FENCE, "network": "allow-list", "egress": egress, "file_access": FILES}))
     for line in (
-        "fence      bubblewrap · workspace-write · network allow-list (a.example)",
+        "sandbox    bubblewrap · workspace-write · network allow-list (a.example)",
         "writes     the workspace, /out, its own /tmp",
         "reads      /skills/one, system programs",
         "protected  ./a, ./b, ./c, ./d and 8 more",

@@ -43,7 +43,7 @@ async def test_declared_files_are_kept_with_their_digests(executor: Executor, sk
     assert (kept.path, kept.size, kept.sha256) == ("artifacts/a.txt", 1, hashlib.sha256(b"1").hexdigest())
     assert (executor.directory(execution.id) / "artifacts" / "a.txt").read_text() == "1"
     [missing] = execution.record.refused
-    assert (missing.path, missing.reason) == ("missing.txt", "it was not left behind")
+    assert (missing.path, missing.reason) == ("missing.txt", "it does not exist")
 
 
 @pytest.mark.parametrize("end", ["raise SystemExit(3)", "import time; time.sleep(1000)"])

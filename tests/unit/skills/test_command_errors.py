@@ -95,5 +95,5 @@ def test_an_artifact_that_is_missing_or_a_link_is_reported(workspace: Path, home
     runs(workspace / "skills", code, artifacts=["link.txt", "missing.txt"])
     answer = invoke("skills", "exec", "worker", "--from", "skills", "--input", "{}")
     assert answer.code == 0
-    assert "notice: the artifact `link.txt` is not kept: it is a link" in answer.err
-    assert "notice: the artifact `missing.txt` is not kept: it was not left behind" in answer.err
+    assert "notice: the artifact `link.txt` was not saved: it is a link" in answer.err
+    assert "notice: the artifact `missing.txt` was not saved: it does not exist" in answer.err

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skills_runtime.skills.prompt import VARIABLES, fill_template, uses_variable
+from skills_runtime.skills.prompt_prefix import VARIABLES, fill_template, uses_variable
 
 pieces = st.one_of(
     st.sampled_from([f"{{{{{name}}}}}" for name in VARIABLES]), st.text(alphabet="{}taskcwd \\1", max_size=8)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills import prompt as tree
-from skills_runtime.skills.prompt import render_tree
+from skills_runtime.skills import prompt_prefix as tree
+from skills_runtime.skills.prompt_prefix import render_tree
 
 MORE = "(there is more than this list shows)"
 

@@ -1,1 +1,1 @@
-"""What runs behind the fence: a process that waits there and forks one child for each execution."""
+"""Code that runs inside the sandbox: a warm process that forks one child per execution."""

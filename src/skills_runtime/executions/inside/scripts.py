@@ -1,4 +1,4 @@
-"""Runs a Python script in a process that is already there, as if the interpreter had been started for it."""
+"""Run a Python script in a running interpreter as if it had been started for it."""
 
 import ast
 import atexit
@@ -18,7 +18,7 @@ _code: "dict[str, types.CodeType]" = {}
 
 
 def prepare(cwd: str, script: str) -> None:
-    """Compile the script and import what of Python's own it names: behind one fence it is always the same skill."""
+    """Compile the script and import the standard modules it names; one sandbox always runs the same skill."""
     path = os.path.join(cwd, script)
     with open(path, "rb") as file:
         source = file.read()
@@ -47,7 +47,7 @@ def _own_modules(directory: str) -> "set[str]":
 
 
 def run(directory: str, script: str) -> int:
-    """Run a script as the interpreter itself would do it; returns the exit code."""
+    """Run a script as the interpreter would and return its exit code."""
     path = os.path.join(directory, script)
     # What every interpreter has imported before it runs a script.
     at_start = getattr(sys.modules.get(__package__ or ""), "AT_START", frozenset[str]())
@@ -83,7 +83,7 @@ def _execute(path: str, names: "dict[str, Any]") -> int:
 
 
 def _report_error(error: "BaseException | None") -> None:
-    """Tell of an error as the interpreter does: without the two functions here that it came through."""
+    """Report an error as the interpreter does, without the two frames of this module."""
     if error is not None:
         trace = error.__traceback__
         for _ in range(2):
@@ -92,7 +92,7 @@ def _report_error(error: "BaseException | None") -> None:
 
 
 def _shut_down(code: int) -> int:
-    """Leave as the interpreter does: threads and what was to be done at the end come before the last words."""
+    """Shut down as the interpreter does: join threads, run exit functions, flush the streams."""
     threading, leaving = sys.modules.get("threading"), atexit
     for hook in ((threading, "_shutdown"), (leaving, "_run_exitfuncs")):
         if hook[0] is not None:

@@ -1,8 +1,8 @@
-"""Waits behind a fence and forks one child for each execution; none of them ever shares memory with another.
+"""Wait inside a sandbox and fork one child per execution; executions never share memory.
 
-Its text is handed to the interpreter that is there, so it imports nothing from outside this directory. One execution is
-under way at a time. When it ends, everything else behind the fence is killed and what it left is removed; where that
-cannot be done without doubt, this process ends, and the fence with it.
+The source is passed to the interpreter as text, so it imports nothing from outside this directory. One execution runs
+at a time. When it ends, every other process in the sandbox is killed and its files are removed; where that is not
+certain, this process exits, which ends the sandbox.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ from . import scripts
 
 BUFFER_BYTES = 1 << 17
 MAX_LEFTOVERS = 2000
-"""Names in temporary directories beyond which it is quicker to begin anew."""
+"""With more leftover files than this, starting a new process is faster than removing them."""
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
 MAX_FIRST_PID = 2
 TEMPORARY, SHARED, HOME = "/tmp", "/dev/shm", "/tmp/home"
@@ -31,18 +31,18 @@ IPC_TABLES = ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg")
 SCRIPT_FIELD_BYTES = 32
 OUTSIDE, NOT_EXECUTED = 3, 127
 NICENESS = 10
-"""How much less urgent executions are than whoever serves them: however many spin, the service answers."""
+"""The niceness of executions, so that the HTTP service stays responsive."""
 
 _mounts: "set[str]" = set()
-"""Where something is mounted: the skill's own directory may lie in a temporary one."""
+"""Mount points below temporary directories; the skill's own directory may be one."""
 _mount_parents: "set[str]" = {TEMPORARY, SHARED, HOME}
-"""Directories on the way there."""
+"""Parent directories of the mount points."""
 _LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
 def main() -> NoReturn:
-    """Serve whoever is at the other end of standard input, until they hang up."""
+    """Serve requests from the socket on standard input until it is closed."""
     if os.getppid() != 1 or os.getpid() > MAX_FIRST_PID:
         os._exit(OUTSIDE)  # not alone behind a fence, where killing everybody would be murder
     control = socket.socket(fileno=os.dup(0))
@@ -85,7 +85,7 @@ def _receive(control: socket.socket, buffer: bytearray) -> "tuple[int, list[int]
 
 
 def _wait_for_exit(control: socket.socket, child: int) -> int:
-    """The exit code of the child, when nothing is left of what it started."""
+    """Return the exit code of the child once no process it started is left."""
     child_fd = os.pidfd_open(child)
     poll = select.poll()
     poll.register(child_fd, select.POLLIN)
@@ -110,7 +110,7 @@ def _wait_for_exit(control: socket.socket, child: int) -> int:
 
 
 def _is_clean() -> bool:
-    """Remove what the execution left behind the fence; false where something may remain."""
+    """Remove what the execution left in the sandbox; return False where something may remain."""
     try:
         for path in IPC_TABLES:
             with open(path, "rb") as file:
@@ -143,7 +143,7 @@ def _empty_directory(directory: str, remaining: int) -> int:
 
 
 def _find_mounts() -> None:
-    """Note what has to stay when temporary directories are emptied."""
+    """Collect the mount points that must stay when temporary directories are emptied."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         paths = [line.split(" ")[4] for line in file]
     for path in paths:
@@ -156,7 +156,7 @@ def _find_mounts() -> None:
 
 
 def _fingerprint() -> object:
-    """What an execution could change about this process and its places, since both belong to the same user."""
+    """Return the state of this process that an execution, which runs as the same user, could have changed."""
     modes = [stat.S_IMODE(os.stat(path).st_mode) for path in sorted(_mount_parents)]  # noqa: PTH116
     limits = [resource.getrlimit(number) for number in _LIMITS]
     priority = os.getpriority(os.PRIO_PROCESS, 0)
@@ -164,7 +164,7 @@ def _fingerprint() -> object:
 
 
 def _start(message: bytearray, streams: "list[int]") -> int:
-    """The number of the process that is the execution."""
+    """Start the execution and return its process id."""
     if b'"script": null' in message[:SCRIPT_FIELD_BYTES]:
         return _spawn(json.loads(message), streams)
     child = os.fork()
@@ -174,7 +174,7 @@ def _start(message: bytearray, streams: "list[int]") -> int:
 
 
 def _spawn(request: "dict[str, Any]", streams: "list[int]") -> int:
-    """Another program: it never sees the memory of this process, so that need not be copied."""
+    """Spawn another program; it never sees this process's memory, so nothing needs to be copied."""
     os.chdir(request["cwd"])
     try:
         return os.posix_spawnp(
@@ -193,7 +193,7 @@ def _spawn(request: "dict[str, Any]", streams: "list[int]") -> int:
 
 
 def _run_child(message: bytearray, streams: "list[int]") -> NoReturn:
-    """Go on as the execution."""
+    """Run the execution in the forked child and exit."""
     code = 1
     try:
         for number, stream in enumerate(streams):

@@ -22,7 +22,7 @@ class Allow(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Somebody must decide."""
+    """An approver must decide."""
 
     rule: str
     justification: str = ""

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import process_tree
 from .control_groups import Groups
-from .resource_usage import LimitWatch
+from .limit_watch import LimitWatch
 from .spawn import SpawnFailed, spawn
 
 MAX_DESCRIPTORS = 3 + 8

@@ -15,8 +15,8 @@ from skills_runtime.sandbox.supervision.disk_usage import (
     DiskUsage,
     nameless_blocks_on,
 )
+from skills_runtime.sandbox.supervision.limit_watch import LimitWatch
 from skills_runtime.sandbox.supervision.process_tree import Process
-from skills_runtime.sandbox.supervision.resource_usage import LimitWatch
 from tests.support.users import Unprivileged
 
 MEBIBYTE = 1 << 20

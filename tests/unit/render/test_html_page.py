@@ -23,7 +23,7 @@ from skills_runtime.events.payloads import (
     ToolCallRequested,
 )
 from skills_runtime.projections import RunState, fold
-from skills_runtime.render.page import POLICY, PageFile, escape_html, render_page
+from skills_runtime.render.html_page import POLICY, PageFile, escape_html, render_page
 from tests.support.events import numbered
 
 HOSTILE = '</pre><script>alert(1)</script><img src="http://evil.example/x" onerror=alert(1)>\u202e\x1b[31m&'
@@ -95,7 +95,7 @@ def test_the_page_has_its_own_content_policy_and_makes_no_requests() -> None:
 
 
 def test_headings_come_in_both_languages() -> None:
-    assert "What happened" in page("en")
+    assert "Log" in page("en")
     assert "经过" in page("zh")
     assert 'lang="zh-CN"' in page("zh")
 
@@ -118,7 +118,7 @@ def test_corrections_summaries_and_runs_of_their_own_are_reported() -> None:
         ChildRunFinished(child_run_id="run_child", status="completed"),
     )
     text = page(events=events)
-    for told in ("not JSON", "so far", "Run of its own run_child", "look"):
+    for told in ("not JSON", "so far", "Sub-agent run_child", "look"):
         assert told in text
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from skills_runtime.sandbox.supervision import resource_usage
+from skills_runtime.sandbox.supervision import limit_watch
 
 MEBIBYTE = 1 << 20
 SIZE = 64 * MEBIBYTE
@@ -61,7 +61,7 @@ def _mapped_file() -> object:
 
 def _beyond(pids: list[int]) -> int:
     """How many mebibytes the processes use together, to the next eight."""
-    return next(size for size in range(0, 1024, 8) if not resource_usage.uses_more_than(size * MEBIBYTE, pids))
+    return next(size for size in range(0, 1024, 8) if not limit_watch.uses_more_than(size * MEBIBYTE, pids))
 
 
 @pytest.mark.parametrize("work", [_mapped, _file, _mapped_file, lambda: bytearray(b"x") * SIZE])

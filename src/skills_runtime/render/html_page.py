@@ -98,13 +98,13 @@ LABELS: Mapping[str, Labels] = {
     ),
     "zh": Labels(
         tag="zh-CN", run="运行", status="状态", model="模型", start="开始", end="结束", calls="工具调用",
-        tokens="令牌（输入 + 输出）", cost="费用", profile="配置档", task="任务", result="结果",
+        tokens="Token（输入 + 输出）", cost="费用", profile="配置档", task="任务", result="结果",
         files="交付物", log="经过", none="–",
         footer="由 Skills Runtime 根据运行日志生成。只显示日志中的内容，不执行任何代码。",
         answer="模型", call="调用", outcome="调用结果：", failed="失败", approval_requested="请求审批：",
         approval_decided="审批决定", approval_void="审批失效", question="提问", reply="回答", message="消息",
         skill="技能", plan="计划", state="状态", correction="要求模型更正",
-        summary="对话已压缩", child="子运行",
+        summary="对话已压缩", child="子智能体",
         statuses={
             "pending": "等待中", "running": "运行中", "waiting_for_tool": "等待工具",
             "waiting_for_user": "等待人工", "review_required": "等待评审", "revision_required": "待修订",
