@@ -1,7 +1,7 @@
 """The model of the documentation: it answers the tasks of README, tutorial and guides, in both languages.
 
-Each task is recognized by words of it. The model makes the calls of its plan one after another, then answers; `{result}` in
-an answer is the result of the last call.
+Each task is recognized by words of it. The model makes the calls of its plan one after another, then answers;
+`{result}` in an answer is the result of the last call.
 """
 
 import json
