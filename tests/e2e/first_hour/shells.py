@@ -23,7 +23,7 @@ SEATED = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); 
 BASH = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
 CTRL_C = "\x03"
 
-Talk = Callable[["Shell"], None]
+Talk = Callable[["Shell"], object]
 """What the user does at the prompts of a command that has just been started."""
 
 
