@@ -52,6 +52,8 @@ def test_job_in_the_background_is_killed_by_its_number(shell: Shell) -> None:
 
 def test_interrupt_ends_the_command_in_front(shell: Shell) -> None:
     shell.start("cat")
+    shell.type("heard\n")
+    shell.expect("heard")
     shell.type(CTRL_C)
     assert shell.wait() == 130
 
