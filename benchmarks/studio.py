@@ -41,7 +41,7 @@ def opening(page: Page, service: Service) -> tuple[float, float]:
     whole: list[float] = []
     for _ in range(TRIES):
         page.goto(f"{service.url}/studio/runs/run_long")
-        page.get_by_text("Complete", exact=True).wait_for()
+        page.get_by_text("All events loaded", exact=True).wait_for()
         times = page.evaluate(
             "['run-seen', 'run-complete'].map((name) => performance.getEntriesByName(name)[0].startTime)"
         )
@@ -69,7 +69,7 @@ def flood(page: Page, service: Service, run: Run) -> tuple[float, float, float, 
     frames: list[float] = page.evaluate("window.frames_seen")
     last = run.state.last_seq
     end_run(run)
-    page.get_by_text("Complete", exact=True).wait_for()
+    page.get_by_text("All events loaded", exact=True).wait_for()
     shown = page.evaluate("document.body.innerText.match(/(\\d+) events/)?.[1] ?? '0'")
     dropped = sum(frame > DROPPED * FRAME_MS for frame in frames) / max(1, len(frames))
     return written / seconds, len(frames) / seconds, dropped, max(0, last + 1 - int(shown))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skills_runtime.errors import ConfigError
-from skills_runtime.sandbox import is_secret
 from skills_runtime.storage import open_root, read_at_most, select_opener
 from skills_runtime.text import one_line
 
@@ -31,6 +30,8 @@ def read_workspace_file(root: Path, path: Path, setting: str) -> bytes | None:
         raise ConfigError(f"`{one_line(str(path))}` does not exist", hint=f"fix `{setting}`") from None
     except OSError as error:
         raise _unusable(path, setting, (error.strerror or "it cannot be read").lower()) from error
+    from skills_runtime.sandbox import is_secret  # loads the sandbox code, and few runs read such files
+
     try:
         if is_secret(Path("/", *file.parts)):
             raise _unusable(path, setting, "it is a file that holds secrets")
