@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed or activated first.
 .DEFAULT_GOAL := help
-.PHONY: help demo studio test check bench format docs lock clean setup built lint types layers web tests test-thorough
+.PHONY: help demo studio install uninstall wheel test check bench format docs lock clean setup built litellm lint types layers web tests test-thorough
 
 BIN := .venv/bin
 # Tests start hundreds of programs: let them share compiled bytecode.
@@ -23,6 +23,16 @@ demo: ## set up, run a complete agent run offline and print where the result is
 studio: setup built ## set up, build the web app if its sources changed, and open it in a browser
 	$(call heading,studio)
 	@$(BIN)/skills-runtime studio
+
+install: ## put the commands on your PATH: own environment, links in ~/.local/bin
+	@scripts/install
+
+uninstall: ## remove what `make install` installed; configuration and runs stay
+	@scripts/install --remove
+
+wheel: built ## build the wheel with Studio inside, into dist/
+	@scripts/setup core
+	@$(BIN)/python -m hatchling build --target wheel --directory dist
 
 # Two jobs at a time: the web app needs no Python packages, and type checking uses one core.
 test: ## set up, then run lint, types, layers, the web app and all tests
@@ -85,7 +95,11 @@ web: built
 	$(call heading,the web app: tests)
 	@cd studio && npm run --silent test
 
-tests: setup built
+# A real third-party model server for one test.
+litellm: setup
+	@scripts/litellm
+
+tests: setup built litellm
 	$(call heading,all tests)
 	@$(PYTEST) || { [ $$? -eq 1 ] || exit 1; \
 		printf '\n== rerun failed tests alone: the machine may have been busy\n'; \

@@ -37,7 +37,7 @@ class Caller:
 def agent_with(base: Path, name: str, model: Caller, seconds: float = 0) -> Agent:
     workspace = base / name
     workspace.mkdir()
-    agent = Agent(workspace_root=workspace, backend=model, session_settings={"safety": {"mode": "allow"}})
+    agent = Agent(workspace_root=workspace, backend=model)
 
     @agent.tool
     def plain() -> str:  # pyright: ignore[reportUnusedFunction]

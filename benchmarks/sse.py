@@ -74,7 +74,7 @@ class Paced:
 
 async def serve(place: Path, listening: socket.socket) -> None:
     """Serve both runs; prints when clients may come, and at the end what was measured."""
-    settings: dict[str, Any] = {"safety": {"mode": "allow"}, "run": {"max_steps": 10_000}}
+    settings: dict[str, Any] = {"run": {"max_steps": 10_000}}
     home = Workspace(workspace_root=place, state=place / "state", user_settings=settings)
     paced = Paced()
 

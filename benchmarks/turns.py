@@ -46,8 +46,7 @@ async def measure(base: Path, *, plain: bool) -> tuple[float, float]:
     """Milliseconds of a turn early and late in a run, with a plain function or an async one that is declared `read`."""
     base.mkdir()
     model = Caller(TURNS)
-    settings = {"run": {"max_steps": TURNS + 1}, "safety": {"mode": "allow"}}
-    agent = Agent(workspace_root=base, backend=model, session_settings=settings)
+    agent = Agent(workspace_root=base, backend=model, session_settings={"run": {"max_steps": TURNS + 1}})
 
     def nothing() -> str:
         """Do nothing."""

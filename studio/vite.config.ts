@@ -4,6 +4,9 @@ import { defineConfig } from "vitest/config";
 
 const server = process.env.STUDIO_SERVER ?? "http://127.0.0.1:8765";
 
+/** The message catalog, which the command line uses too. */
+const MESSAGES = `${import.meta.dirname}/../src/skills_runtime/messages`;
+
 /** Groups what changes rarely, so that a new version of the app is a small download. */
 function chunkOf(id: string): string | undefined {
   if (!id.includes("node_modules")) {
@@ -31,7 +34,9 @@ export default defineConfig(({ command }) => ({
     reportCompressedSize: false,
     rollupOptions: { output: { manualChunks: chunkOf } },
   },
+  resolve: { alias: { "@messages": MESSAGES } },
   server: {
+    fs: { allow: [".", MESSAGES] },
     proxy: {
       "/api": { target: server, changeOrigin: true, headers: proxyHeaders() },
     },

@@ -100,6 +100,9 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     for name in list(os.environ):
         if name == "OPENAI_API_KEY" or name.startswith(("SKILLS_RUNTIME_", "XDG_")):
             monkeypatch.delenv(name)
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if os.environ.get(name, "").startswith("zh"):  # tests expect English
+            monkeypatch.setenv(name, "C.UTF-8")
     path = tmp_path_factory.getbasetemp() / f"home_{next(_numbers)}"
     path.mkdir(mode=0o700)  # `mktemp` resolves every name, which is most of what a quick test costs
     for name, value in home_variables(path).items():

@@ -37,6 +37,7 @@ LOGIN_PATHS = (
     ".config/zsh", ".config/plasma-workspace", ".config/claude", ".config/codex", ".config/gemini", ".config/opencode",
     ".config/aider", ".config/goose", ".config/zed", ".local/bin", ".local/lib", ".local/share/applications",
     ".local/share/systemd", ".local/share/dbus-1", ".local/share/nvim", ".local/share/uv", ".local/share/pipx",
+    ".local/share/skills-runtime",
     ".cargo/bin", ".cargo/config", ".cargo/config.toml", ".cargo/env", ".rustup", ".pyenv", ".nvm", ".rbenv", ".asdf",
     ".sdkman", ".volta", ".bun/bin", ".deno/bin", ".npm-global", ".oh-my-zsh", ".antigen", ".zsh", ".vim", ".vimrc",
     ".emacs", ".emacs.d", ".tmux.conf", ".screenrc", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".Xresources",

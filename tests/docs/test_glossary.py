@@ -8,6 +8,7 @@ from scripts.reference import PAGES
 from tests.support import ROOT
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
+MESSAGES = ROOT / "src" / "skills_runtime" / "messages" / "zh"
 TEXTS = ROOT / "studio" / "src" / "i18n"
 TECHNICAL = {"api", "v1", "livez", "readyz", "health", "export.html", "config_version", "profile_id"}
 """Parts of paths and settings that are not concepts: prefixes, probes and versions."""
@@ -78,5 +79,6 @@ def test_navigation_uses_words_of_the_glossary() -> None:
 
 def test_chinese_texts_use_the_words_of_the_glossary() -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in (TEXTS / "zh").iterdir()}
+    texts |= {path.name: path.read_text(encoding="utf-8") for path in MESSAGES.iterdir()}
     texts |= {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("docs/**/*.zh-CN.md")}
     assert [(name, word) for name, text in texts.items() for word in REPLACED if word in text] == []

@@ -57,7 +57,7 @@ async def test_a_failure_before_the_first_piece_is_tried_again_and_reported(benc
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        pytest.param(breaks_off("Hal"), "the connection to the model failed", id="cut"),
+        pytest.param(breaks_off("Hal"), "the connection to the model at `http://127.0.0.1:", id="cut"),
         pytest.param(breaks_off("Hal", ending="done"), "broke off", id="done without an end"),
         pytest.param(Answer((text_chunk("Hal"), NOT_JSON, end_chunk("stop"))), "not JSON", id="garbage"),
         pytest.param(fails_inside("the engine is overloaded", "Hal"), "the engine is overloaded", id="error chunk"),
@@ -72,7 +72,8 @@ async def test_a_failure_in_the_middle_is_the_end_and_no_answer(bench: Bench, br
 
 async def test_a_service_that_falls_silent_in_the_middle_is_not_waited_for(bench: Bench) -> None:
     seen = await bench.run(falls_silent("Hal"), HELLO, timeout_sec=1)
-    assert (seen.failure.error_kind, seen.failure.message) == ("llm_error", "the model's provider sent nothing for 1 s")
+    assert seen.failure.error_kind == "llm_error"
+    assert seen.failure.message.endswith(") sent nothing for 1 s")
     assert len(seen.requests) == 1
 
 

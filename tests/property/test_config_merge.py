@@ -22,6 +22,7 @@ from skills_runtime.config.merge import (
     nest_value,
 )
 from skills_runtime.config.models import ServiceLimits, iterate_keys
+from skills_runtime.config.problems import Location
 from skills_runtime.config.resolve import build_defaults, validate_source
 from skills_runtime.config.secrets import is_key_shaped
 from skills_runtime.errors import SkillsRuntimeError
@@ -34,7 +35,7 @@ words = st.sampled_from(["ls", "cat", "rm", "dd", "git status"])
 word_lists = st.lists(words, max_size=4)
 host_lists = st.lists(st.sampled_from(["a.test", "*.b.test", "c.test:8443"]), max_size=3)
 GUARDED: Mapping[str, st.SearchStrategy[Any]] = {
-    "safety.mode": st.sampled_from(["allow", "ask", "deny"]),
+    "safety.mode": st.sampled_from(["allow", "auto", "ask", "deny"]),
     "safety.allowlist": word_lists,
     "safety.denylist": word_lists,
     "safety.tool_allowlist": word_lists,
@@ -91,7 +92,7 @@ def trees(fields: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dic
 
 def layer(data: dict[str, Any], trust: Trust) -> ConfigSource:
     good, problems = validate_source(
-        ConfigSource(data=data, label=f"yaml:{trust}", location="here", trust=trust, base=ROOT), {}, ROOT
+        ConfigSource(data=data, label=f"yaml:{trust}", location=Location("here"), trust=trust, base=ROOT), {}, ROOT
     )
     assert problems == []
     return good
@@ -161,7 +162,7 @@ def _same_or_closed_by_production(result: str, baseline: str) -> bool:
 
 
 NOT_LOOSER: Mapping[str, Callable[[Any, Any], bool]] = {
-    "safety.mode": _rank("allow", "ask", "deny"),
+    "safety.mode": _rank("allow", "auto", "ask", "deny"),
     "safety.allowlist": lambda result, baseline: set(result) <= set(baseline),
     "safety.denylist": lambda result, baseline: set(result) >= set(baseline),
     "safety.tool_allowlist": lambda result, baseline: set(result) <= set(baseline),

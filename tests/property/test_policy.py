@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from skills_runtime.ports import Effect, FileTouch
 from skills_runtime.ports.people import Touch
 from skills_runtime.safety.guard import LEVELS, Facts, Risk, SimpleCommand
-from skills_runtime.safety.policy import Allow, Ask, Deny, Rule, Rules, SafetyMode, decide, explain
+from skills_runtime.safety.policy import (
+    Allow,
+    Ask,
+    Deny,
+    Rule,
+    RuleEffect,
+    Rules,
+    SafetyMode,
+    automatic,
+    decide,
+    explain,
+)
 
 WORDS = st.sampled_from(["git", "push", "rm", "-rf", "-C", "src/a", "/usr/bin/git", "./git", "x", "secrets/a", "kgent"])
 PATHS = st.sampled_from(["src/a", "src/../x", "secrets/a", "/etc/x", "~/x", "a", "kgent.yaml", ".skills_runtime_sdk/x"])
@@ -42,10 +53,20 @@ FACTS = st.builds(
     hosts=some(HOSTS),
     skill=SKILLS,
     escalated=st.booleans(),
+    approval=st.sampled_from([None, None, "pass", "ask"]),
+    contained=st.booleans(),
     unclear=st.sampled_from(["", "", "", "who knows"]),
     risk=st.builds(Risk, level=st.sampled_from(LEVELS)),
 )
-EFFECTS = get_args(SafetyMode)
+EFFECTS = get_args(RuleEffect)
+MODES = get_args(SafetyMode)
+BUILT_IN_RULES = {
+    automatic.READS_WORKSPACE,
+    automatic.WRITES_WORKSPACE,
+    automatic.READING_COMMAND,
+    automatic.RUNS_IN_SANDBOX,
+    automatic.RUNTIME_TOOL,
+}
 
 
 def rules_with(*effects: str) -> st.SearchStrategy[Rule]:
@@ -64,7 +85,7 @@ def rules_with(*effects: str) -> st.SearchStrategy[Rule]:
 
 RULES = st.builds(
     Rules,
-    mode=st.sampled_from(EFFECTS),
+    mode=st.sampled_from(MODES),
     allowlist=some(ENTRIES),
     denylist=some(ENTRIES),
     tool_allowlist=some(TOOLS),
@@ -72,6 +93,7 @@ RULES = st.builds(
     rules=some(rules_with(*EFFECTS), 4),
     root=st.sampled_from(["", "/home/user/ws"]),
     home=st.sampled_from(["", "/home/user"]),
+    sandboxed=st.booleans(),
 )
 RANK = {Deny: 0, Ask: 1, Allow: 2}
 
@@ -117,12 +139,14 @@ def test_every_allow_names_rules_that_exist(facts: Facts, rules: Rules) -> None:
     verdict = decide(facts, rules)
     assert verdict.rule
     if isinstance(verdict, Allow):
-        rule_names = {
+        rule_names: set[str] = {
             *(rule.label for rule in rules.rules if rule.effect == "allow"),
             *(f"safety.allowlist: {entry}" for entry in rules.allowlist),
             *(["safety.tool_allowlist"] if facts.tool in rules.tool_allowlist else []),
             *(["safety.mode: allow"] if rules.mode == "allow" else []),
             *(["safety.mode: ask lets tools read"] if rules.mode == "ask" and facts.effect == "read" else []),
+            *(BUILT_IN_RULES if rules.mode == "auto" else ()),
+            *(["built in: function of this program"] if facts.approval == "pass" else []),
         }
         assert set(verdict.rule.split(" + ")) <= rule_names
 
@@ -137,8 +161,26 @@ def test_one_more_command_never_allows_more(facts: Facts, rules: Rules, command:
 
 @given(facts=FACTS, rules=RULES)
 def test_what_must_be_asked_is_never_allowed(facts: Facts, rules: Rules) -> None:
-    if facts.escalated or facts.unclear:
-        assert not isinstance(decide(facts, rules), Allow)
+    contained = rules.mode == "auto" and rules.sandboxed and facts.contained
+    if facts.escalated or facts.risk.level == "high" or (facts.unclear and not contained):
+        decision = decide(facts, msgspec.structs.replace(rules, rules=()))
+        assert not isinstance(decision, Allow)
+
+
+@given(facts=FACTS, rules=RULES)
+def test_without_a_sandbox_auto_decides_like_ask(facts: Facts, rules: Rules) -> None:
+    auto = msgspec.structs.replace(rules, mode="auto", sandboxed=False)
+    assert rank(facts, auto) == rank(facts, msgspec.structs.replace(rules, mode="ask"))
+
+
+@given(facts=FACTS, rules=RULES)
+def test_a_stricter_mode_never_allows_more(facts: Facts, rules: Rules) -> None:
+    facts = msgspec.structs.replace(facts, unclear="")  # which the sandbox contains, and mode `allow` asks about
+    by_mode = [
+        rank(facts, msgspec.structs.replace(rules, mode=mode, sandboxed=True))
+        for mode in ("allow", "auto", "ask", "deny")
+    ]
+    assert by_mode == sorted(by_mode, reverse=True)
 
 
 @given(facts=FACTS, rules=RULES)

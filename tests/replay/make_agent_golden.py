@@ -60,7 +60,13 @@ async def _append(arguments: Mapping[str, Any], context: ToolContext) -> ToolRes
 def agent_for(workspace: Path, inbox: SqliteInbox | None = None) -> Agent:
     """The agent whose run is golden."""
     backend = ScriptedBackend(SCRIPT, compactions=[SUMMARY])
-    agent = Agent(workspace_root=workspace, backend=backend, session_settings=SETTINGS, inbox=inbox)
+    agent = Agent(
+        model="gpt-4",  # the default at the time
+        workspace_root=workspace,
+        backend=backend,
+        session_settings=SETTINGS,
+        inbox=inbox,
+    )
     agent.register_tool(Doing(_look, name="look", effect="read"))
     agent.register_tool(Doing(_append, name="append"))
     return agent

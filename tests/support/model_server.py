@@ -87,7 +87,12 @@ Answering = Callable[[dict[str, Any]], Answer]
 class ModelServer:
     """The service; `base_url` is where it is, `requests` what it was asked."""
 
-    def __init__(self, answers: Iterable[Answer] | Answering) -> None:
+    def __init__(
+        self, answers: Iterable[Answer] | Answering, *, models: Sequence[str] = (), key: str | None = None
+    ) -> None:
+        self.models = models
+        self.key = key
+        """The only key that is accepted, if there is one."""
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.authorizations: list[str] = []
@@ -111,7 +116,15 @@ class ModelServer:
         with self._lock:
             self.requests.append(request)
             self.authorizations.append(authorization)
+        if not self.accepts(authorization):
+            return refuses(401, "wrong key")
+        if self.models and request["model"] not in self.models:
+            return refuses(404, f"the model `{request['model']}` does not exist", code="model_not_found")
         return self._answer(request)
+
+    def accepts(self, authorization: str) -> bool:
+        """Whether a request may be answered."""
+        return self.key is None or authorization == f"Bearer {self.key}"
 
     def close(self) -> None:
         """Stop, and let no connection linger."""
@@ -129,9 +142,12 @@ class ModelServer:
         self.close()
 
 
-def start(answers: Iterable[Answer] | Answering) -> ModelServer:
-    """A running service with answers in order, or one for each request; close it, or use it as a context."""
-    return ModelServer(answers)
+def start(answers: Iterable[Answer] | Answering, *, models: Sequence[str] = (), key: str | None = None) -> ModelServer:
+    """A running service with answers in order, or one for each request; close it, or use it as a context.
+
+    With `models` it lists them and refuses others; with `key` it refuses other keys.
+    """
+    return ModelServer(answers, models=models, key=key)
 
 
 def _in_order(answers: Iterable[Answer]) -> Answering:
@@ -170,10 +186,23 @@ class _Conversation(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
+    def do_GET(self) -> None:
+        model = cast(_Server, self.server).model
+        if self.path != "/v1/models" or not model.models:
+            self._refuse(refuses(404, "no such page"))
+        elif not model.accepts(self.headers.get("Authorization", "")):
+            self._refuse(refuses(401, "wrong key"))
+        else:
+            listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in model.models]}
+            self._refuse(Answer((listed,)))
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         model = cast(_Server, self.server).model
         model.paths.append(self.path)
+        if self.path != "/v1/chat/completions" and model.models:
+            self._refuse(refuses(404, "no such page"))
+            return
         model.headers.append({name.lower(): value for name, value in self.headers.items()})
         answer = model.next_answer(body, self.headers.get("Authorization", ""))
         if answer.status == 200:

@@ -12,9 +12,16 @@ from skills_runtime.lazy import lazy_names
 if TYPE_CHECKING:
     from skills_runtime.agent.options import AgentOptions
     from skills_runtime.agent.result import result_status
-    from skills_runtime.agent.run_defaults import backend_for, budget_of, prices_of, read_recording, replay_backend
+    from skills_runtime.agent.run_defaults import (
+        backend_for,
+        budget_of,
+        describe_models,
+        prices_of,
+        read_recording,
+        replay_backend,
+    )
     from skills_runtime.agent.run_inputs import run_spec
-    from skills_runtime.agent.run_ports import LazySandbox, log_ports, previewable_tools
+    from skills_runtime.agent.run_ports import LazySandbox, contains_commands, log_ports, previewable_tools
     from skills_runtime.agent.subagents.children import finish_tree
 
 __getattr__ = lazy_names(
@@ -22,9 +29,9 @@ __getattr__ = lazy_names(
     {
         "options": "AgentOptions",
         "result": "result_status",
-        "run_defaults": "backend_for budget_of prices_of read_recording replay_backend",
+        "run_defaults": "backend_for budget_of describe_models prices_of read_recording replay_backend",
         "run_inputs": "run_spec",
-        "run_ports": "LazySandbox log_ports previewable_tools",
+        "run_ports": "LazySandbox contains_commands log_ports previewable_tools",
         "subagents.children": "finish_tree",
     },
 )
@@ -41,6 +48,8 @@ __all__ = [
     "RunResult",
     "backend_for",
     "budget_of",
+    "contains_commands",
+    "describe_models",
     "finish_tree",
     "log_ports",
     "previewable_tools",

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -33,14 +33,15 @@ from skills_runtime.agent.run_inputs import (
     without_secrets,
 )
 from skills_runtime.agent.run_ports import agent_ports, log_ports, secrets_in
-from skills_runtime.agent.skills.context import can_have_skills, library_for, resolve_disabled_paths
+from skills_runtime.agent.skills.context import library_for, resolve_disabled_paths
 from skills_runtime.agent.subagents.children import ChildRuns, finish_tree
 from skills_runtime.errors import ConfigError, StorageFailed
 from skills_runtime.events import Event, RunStatus
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Question, Tool
 from skills_runtime.runs import Run, check_id, create_run, fork_point, open_run, read_prompt, runs_root
+from skills_runtime.safety.approvals import ApprovalFunction, as_approver
 from skills_runtime.safety.policy import LoadedRules, load_active_rules
-from skills_runtime.tools import Offer, builtin_tools, tool_from
+from skills_runtime.tools import FunctionTool, Offer, builtin_tools, tool_from
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+SKILL_TOOLS = frozenset(
+    {"activate_skill", "unload_skill", "read_skill_file", "search_skills", "skill_exec", "skill_ref_read"}
+)
+"""Built-in tools that a run gets with its skills."""
 MAX_SETUPS = 256
 """Maximum number of created runs that are not started yet; beyond it skills are discovered again."""
 
@@ -75,7 +80,7 @@ class Agent:
         planner_model: str | None = None,
         executor_model: str | None = None,
         env_vars: Mapping[str, str] | None = None,
-        approval_provider: Approver | None = None,
+        approval_provider: Approver | ApprovalFunction | None = None,
         human_io: HumanIO | None = None,
         inbox: Inbox | None = None,
         search: "SearchProvider | None" = None,
@@ -97,18 +102,18 @@ class Agent:
                 "`wal_backend` is not supported: the log of a run is always in its run directory",
                 hint="set `workspace_root` to where runs should be stored, and copy events with `event_hooks`",
             )
-        names = {"planner": planner_model or model, "executor": executor_model or model}
+        names = {"planner": planner_model, "executor": executor_model}
         resolved = resolve(
             Path(workspace_root) if workspace_root is not None else Path.cwd(),
             config_paths=[Path(path) for path in config_paths],
-            session_settings=_merge_settings(session_settings or {}, models=names, profile_id=profile_id),
+            session_settings=_merge_settings(session_settings or {}, model=model, models=names, profile_id=profile_id),
             environ={**process_environ(), **env_vars} if env_vars else None,
         )
         disabled = resolve_disabled_paths(skills_disabled_paths, resolved.workspace_root)
         options = AgentOptions(
             tools=builtin_tools(search),
             backend=backend,
-            approver=approval_provider,
+            approver=as_approver(approval_provider),
             human=human_io,
             inbox=inbox,
             hooks=tuple(event_hooks),
@@ -159,8 +164,13 @@ class Agent:
         return self._resolved.workspace_root
 
     def register_tool(self, tool: Tool, *, override: bool = False) -> None:
-        """Add a tool for the model."""
-        self._tools.add(tool, override=override)
+        """Add a tool for the model; a function in the place of a built-in tool is not the program's own any more."""
+        existing = self._tools.find(tool.spec.name)
+        replaces = existing.spec.approval is None if existing else tool.spec.name in SKILL_TOOLS
+        added: Tool = tool
+        if replaces and isinstance(tool, FunctionTool):
+            added = cast("FunctionTool[Any, Any]", tool).as_replacement()
+        self._tools.add(added, override=override)
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -172,7 +182,7 @@ class Agent:
         """Add a typed function as a tool: `@agent.tool`, or `@agent.tool(effect="read")`."""
 
         def register(function: F) -> F:
-            self._tools.add(tool_from(function, **offer), override=override)
+            self.register_tool(tool_from(function, **offer), override=override)
             return function
 
         return register if function is None else register(function)
@@ -346,15 +356,14 @@ class Agent:
         if self._rules is None:
             self._rules = load_active_rules(self._resolved)
         library = library_for(self._resolved, self._options, self._variables)
-        is_used = self._options.library is not None or can_have_skills(library, self._resolved)
         return _RunSetup(
-            msgspec.structs.replace(self._options, rules=self._rules.rules, library=library if is_used else None),
+            msgspec.structs.replace(self._options, rules=self._rules.rules, library=library),
             (*self._rules.notices, *(f"{problem.message}; {problem.hint}" for problem in library.notes)),
         )
 
     def _run_defaults(self) -> RunDefaults:
         if self._defaults is None:
-            self._defaults = build_defaults(self._resolved)
+            self._defaults = build_defaults(self._resolved, self._model())
         return self._defaults
 
     def _model(self) -> Backend:
@@ -381,13 +390,15 @@ def _request(task: str, run_id: str | None, history: Sequence[Mapping[str, str]]
 
 
 def _merge_settings(
-    settings: Mapping[str, Any], *, models: Mapping[str, str | None], profile_id: str | None
+    settings: Mapping[str, Any], *, model: str | None, models: Mapping[str, str | None], profile_id: str | None
 ) -> dict[str, Any]:
     """Return the session settings with the explicitly named ones merged on top."""
-    from skills_runtime.config import deep_merge
+    from skills_runtime.config import build_model_choice, deep_merge
 
-    chosen_models = {name: model for name, model in models.items() if model is not None}
-    overrides: dict[str, Any] = {"models": chosen_models} if chosen_models else {}
+    chosen_models = {purpose: name for purpose, name in models.items() if name is not None}
+    overrides = deep_merge(
+        build_model_choice(model) if model is not None else {}, {"models": chosen_models} if chosen_models else {}
+    )
     if profile_id is not None:
         overrides["profile_id"] = profile_id
     return deep_merge(settings, overrides)

@@ -17,6 +17,7 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import Approver, Backend, Children, HumanIO, Inbox, Tool
 from skills_runtime.safety import RuleBasedApprovalProvider
+from skills_runtime.safety.approvals import ApprovalFunction
 
 if TYPE_CHECKING:
     from skills_runtime.skills import Library
@@ -84,7 +85,7 @@ class AgentBuilder:
         """Set environment variables that override those of the process."""
         return self._with(env_vars=variables)
 
-    def approval_provider(self, approver: Approver) -> Self:
+    def approval_provider(self, approver: Approver | ApprovalFunction) -> Self:
         """Set the provider that decides approval requests."""
         return self._with(approval_provider=approver)
 

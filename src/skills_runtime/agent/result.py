@@ -37,7 +37,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
     usage: Usage = Usage()
     cost_usd: float | None = None
-    """Cost of the run and its sub-agents, if prices are known."""
+    """Cost of the run and its sub-agents; `None` if it is unknown."""
     output: Any = None
     """The answer as data, if `run.output_schema` is set."""
 
@@ -75,7 +75,7 @@ def build_result(run: Run, storage: StorageFailed | None = None, *, structured: 
         usage=Usage(
             input_tokens=state.input_tokens, output_tokens=state.output_tokens, cached_tokens=state.cached_tokens
         ),
-        cost_usd=(state.cost_usd + state.child_cost_usd) or None,
+        cost_usd=state.total_cost_usd,
         output=output,
     )
 

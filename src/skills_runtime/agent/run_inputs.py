@@ -36,6 +36,7 @@ from skills_runtime.skills import (
     ForkSupport,
     apply_template,
     build_prompt,
+    check_program,
     compute_marks,
     select_tools,
     split_forked,
@@ -76,7 +77,13 @@ def collect_inputs(resolved: "Resolved", request: RunRequest, options: AgentOpti
     parts = assemble_prompt(resolved, request.prompt, names, library, options.templates)
     if parts.missing_env:
         missing = ", ".join(f"`{variable.name}`" for variable in parts.missing_env)
-        raise ConfigError(f"a skill needs environment variables that are not set: {missing}", hint="set them")
+        names_to_set = " ".join(f"{variable.name}=…" for variable in parts.missing_env)
+        raise ConfigError(
+            f"a skill needs environment variables that are not set: {missing}", hint=f"`export {names_to_set}`"
+        )
+    for active in parts.injected:
+        if active.skill.mention.text in parts.mentioned:
+            check_program(active.skill, enabled=resolved.settings.skills.actions.enabled)
     history = _newest_messages(request.history, parts.history)
     loaded = [HistoryLoaded(messages=history, runs=list(request.history_runs))] if history else []
     images = [_read_image(path) for path in request.images]

@@ -14,11 +14,11 @@ import msgspec
 from skills_runtime.agent.loop import AgentPorts, Control, RunScope
 from skills_runtime.agent.options import AgentOptions
 from skills_runtime.agent.run_defaults import RunDefaults
-from skills_runtime.agent.skills.context import InboxSkills, SkillContext, SkillReloader, can_have_skills
+from skills_runtime.agent.skills.context import InboxSkills, SkillContext, SkillReloader
 from skills_runtime.ports import Backend, Children, Files, ProcessRequest, Sandbox, SandboxPlan, Secrets, Tool
 from skills_runtime.runs import KeyRing, LogPorts, Run, WorkspaceMode, files_of, runs_root
-from skills_runtime.safety import Fingerprint, Gate
-from skills_runtime.skills import apply_template, build_catalog, select_tools
+from skills_runtime.safety import Fingerprint, Gate, never_sandboxed
+from skills_runtime.skills import apply_template, build_catalog, is_bundled, select_tools
 from skills_runtime.tools import Registry, builtin_tools
 
 if TYPE_CHECKING:
@@ -65,37 +65,46 @@ def agent_ports(
     modes: dict[str, WorkspaceMode] = {"shared": "shared", "isolated": "isolated"}
     mode = modes.get(run.state.workspace_mode, settings.sandbox.workspace)
     root = resolved.workspace_root if mode == "shared" else run.paths.root / "workspace"
+    # Leaving the sandbox always needs an approval, so a call that gets there was approved.
+    sandbox = LazySandbox(
+        resolved,
+        root,
+        writable=(run.paths.deliverables,),
+        may_leave=True,
+        quarantine=run.paths.quarantine,
+        skills=lambda: [Path(skill.path).parent for skill in run.view.conversation.skills.values() if skill.path],
+    )
     scope = RunScope()
     if (sessions := options.sessions) is not None:  # these sessions outlast the run, which only borrows them
         from skills_runtime.tools import BorrowedSessions, RunSessions  # loads the process code
 
         scope.hold(RunSessions, lambda: BorrowedSessions(sessions))
+    tools = build_toolset(run, resolved, options)
+
+    def add_skill_tools() -> None:
+        """Offer the tools for skills once a message has named the first skill of a run that had none."""
+        for tool in build_toolset(run, resolved, options, uses_skills=True):
+            if tools.find(tool.spec.name) is None:
+                tools.add(tool)
+
     return AgentPorts(
         backend=backend,
-        tools=build_toolset(run, resolved, options),
+        tools=tools,
         files=_files(run, resolved, mode),
-        gate=build_gate(run, resolved, options, mode),
-        # Leaving the sandbox always needs an approval, so a call that gets here was approved.
-        sandbox=LazySandbox(
-            resolved,
-            root,
-            writable=(run.paths.deliverables,),
-            may_leave=True,
-            quarantine=run.paths.quarantine,
-            skills=lambda: [Path(skill.path).parent for skill in run.view.conversation.skills.values() if skill.path],
-        ),
+        gate=build_gate(run, resolved, options, mode, is_sandboxed=sandbox.contains_commands),
+        sandbox=sandbox,
         secrets=secrets,
         root=root,
         system_prompt=run.text("effective-system-prompt.md"),
-        planner_model=settings.models.planner,
-        executor_model=settings.models.executor,
+        planner_model=defaults.models.planner,
+        executor_model=defaults.models.executor,
         prices=defaults.prices,
         budget=options.budget or defaults.budget,
         context=defaults.context,
         output_schema=settings.run.output_schema,
         review=settings.run.review == "required",
         inbox=options.inbox,
-        skills_of=options.skills_of or InboxSkills(run, resolved, options, secrets),
+        skills_of=options.skills_of or InboxSkills(run, resolved, options, secrets, on_activation=add_skill_tools),
         skill_changes=SkillReloader(options.library, run) if options.library is not None else None,
         human=options.human,
         human_timeout_ms=settings.run.human_timeout_ms,
@@ -105,12 +114,21 @@ def agent_ports(
     )
 
 
-def build_gate(run: Run, resolved: "Resolved", options: AgentOptions, mode: WorkspaceMode) -> Gate:
-    """Return the gate of a run: its rules and its approver."""
+def build_gate(
+    run: Run,
+    resolved: "Resolved",
+    options: AgentOptions,
+    mode: WorkspaceMode,
+    *,
+    is_sandboxed: Callable[[], bool] = never_sandboxed,
+) -> Gate:
+    """Return the gate of a run: its rules, its approver, and what it knows of the sandbox."""
     assert options.rules is not None, "the agent has read them before the run"
     safety, rules = resolved.settings.safety, options.rules
     if mode == "shared":  # protect the run directory; an isolated run works inside its own
         rules = msgspec.structs.replace(rules, control=(*rules.control, str(run.paths.root)))
+    else:
+        rules = msgspec.structs.replace(rules, outputs=(f"../{run.paths.deliverables.name}",))
     # Decisions on tools without paths are the same in every run, unless the run directory lies above the workspace.
     is_default_root = run.paths.root.parent == runs_root(resolved.workspace_root)
     return Gate(
@@ -121,6 +139,7 @@ def build_gate(run: Run, resolved: "Resolved", options: AgentOptions, mode: Work
         timeout_ms=safety.approval_timeout_ms,
         expires_sec=safety.approval_expires_sec,
         fingerprint=Fingerprint(run.log.key.secret),
+        is_sandboxed=is_sandboxed,
     )
 
 
@@ -141,13 +160,15 @@ def _files(run: Run, resolved: "Resolved", mode: WorkspaceMode) -> Callable[[], 
     return files
 
 
-def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Registry:
+def build_toolset(
+    run: Run, resolved: "Resolved", options: AgentOptions, *, uses_skills: bool | None = None
+) -> Registry:
     """Return the tools offered to the model: the agent's and those for skills, minus what prompt or parent exclude.
 
-    A tool of the agent wins over a skill tool of the same name.
+    A tool of the agent wins over a skill tool of the same name. A run without skills has no tools for them.
     """
     tools, library = options.tools, options.library
-    if library is not None:
+    if library is not None and (_uses_skills(run, library) if uses_skills is None else uses_skills):
         own = _skill_tools(run, resolved, options, library)
         tools = Registry(*tools, *(tool for tool in own if tools.find(tool.spec.name) is None))
     settings, task = apply_template(resolved.settings.prompt, options.templates), run.text("prompt.md")
@@ -156,12 +177,18 @@ def build_toolset(run: Run, resolved: "Resolved", options: AgentOptions) -> Regi
         if allowed is not None:  # an explicitly allowed tool is offered even if it is not listed by default
             tools = Registry(*(tool for tool in tools if tool.spec.name in allowed), listing=allowed)
     if resolved.settings.tools.compat:
-        tools = Registry(*tools, listing=[tool.spec.name for tool in tools])
+        is_off = "" if resolved.settings.skills.actions.enabled else "skill_exec"
+        tools = Registry(*tools, listing=[tool.spec.name for tool in tools if tool.spec.name != is_off])
     return tools
 
 
+def _uses_skills(run: Run, library: "Library") -> bool:
+    """Return whether a run has an active skill, or skills besides the bundled ones, which it has to name."""
+    return bool(run.view.conversation.skills) or any(not is_bundled(skill) for skill in library.all())
+
+
 def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library: "Library") -> list[Tool]:
-    """Return the tools for skills; activation, unloading and search only if there are skills."""
+    """Return the tools for skills."""
     from skills_runtime.agent.skills.executions import RunExecutions
     from skills_runtime.tools.builtin import (
         ActivateSkill,
@@ -174,13 +201,10 @@ def _skill_tools(run: Run, resolved: "Resolved", options: AgentOptions, library:
 
     settings, context = resolved.settings.skills, SkillContext(run, resolved, options, library)
     skills = library.list()
-    tools: list[Tool] = []
-    if settings.actions.enabled:
-        tools.append(SkillExec(library, enabled=True, runner=RunExecutions(run.paths.root / "executions", library)))
+    runner = RunExecutions(run.paths.root / "executions", library)
+    tools: list[Tool] = [SkillExec(library, enabled=settings.actions.enabled, runner=runner)]
     if settings.references.enabled:
         tools.append(SkillRefRead(library, **dict(settings.references)))
-    if not skills and not library.all():
-        return tools
     tools += [
         ActivateSkill(library, context),
         UnloadSkill(active=context.active),
@@ -199,9 +223,8 @@ def previewable_tools(resolved: "Resolved") -> dict[str, Tool]:
 
     tools: dict[str, Tool] = {tool.spec.name: tool for tool in builtin_tools()}
     library, skills = load_library(resolved), resolved.settings.skills
-    if can_have_skills(library, resolved):
-        tools["skill_exec"] = SkillExec(library, enabled=skills.actions.enabled)
-        tools["skill_ref_read"] = SkillRefRead(library, **dict(skills.references))
+    tools["skill_exec"] = SkillExec(library, enabled=skills.actions.enabled)
+    tools["skill_ref_read"] = SkillRefRead(library, **dict(skills.references))
     return tools
 
 
@@ -209,6 +232,11 @@ def configuration_files(resolved: "Resolved") -> tuple[Path, ...]:
     """Return the files that configure the next run in a workspace."""
     env_file = (resolved.env_file,) if resolved.env_file else ()
     return (*resolved.overlay_paths, *env_file, *map(Path, resolved.settings.safety.rule_files))
+
+
+def contains_commands(resolved: "Resolved") -> bool:
+    """Return whether commands of a run with these settings execute in an active sandbox."""
+    return LazySandbox(resolved, resolved.workspace_root).contains_commands()
 
 
 class LazySandbox:
@@ -232,6 +260,7 @@ class LazySandbox:
         self._may_leave = may_leave
         self._quarantine = quarantine
         self._sandbox: Sandbox | None = None
+        self._is_containing: bool | None = None
 
     def denials(self, outcome: "ProcessOutcome", grant: "Grant | None" = None) -> "tuple[Denial, ...]":
         """Return what the sandbox denied a finished command; empty without a sandbox."""
@@ -240,6 +269,17 @@ class LazySandbox:
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """Return the command inside the sandbox."""
+        return self._open().plan(self._with_skills(request))
+
+    def contains_commands(self) -> bool:
+        """Return whether the sandbox is active and keeps commands from all that cannot be undone outside."""
+        from skills_runtime.sandbox import is_containing
+
+        if self._is_containing is None:
+            self._is_containing = is_containing(self._open())
+        return self._is_containing
+
+    def _open(self) -> Sandbox:
         if self._sandbox is None:
             from skills_runtime.sandbox import build_sandbox, load_runtime_code
             from skills_runtime.skills import find_bundled_skills
@@ -255,7 +295,7 @@ class LazySandbox:
                 quarantine=self._quarantine,
             )
             load_runtime_code(self._root.resolve())
-        return self._sandbox.plan(self._with_skills(request))
+        return self._sandbox
 
     def _with_skills(self, request: ProcessRequest) -> ProcessRequest:
         directories = [path for path in self._skills() if not path.is_relative_to(self._root)]

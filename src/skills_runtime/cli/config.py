@@ -1,14 +1,13 @@
-"""The `config` commands: show settings and their sources, confirm a model address."""
+"""The `config` commands: show settings and their sources, change the user's own, confirm a model address."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from skills_runtime.cli.options import (
@@ -18,32 +17,42 @@ from skills_runtime.cli.options import (
     Json,
     NoColor,
     WorkspaceRoot,
+    check_text,
+    parse_path,
+    parse_value,
     resolve_settings,
 )
 from skills_runtime.cli.output import stdout_console, write_notices, write_text
-from skills_runtime.cli.program import ExampleCommand, create_app
-from skills_runtime.text import readable_line
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
+from skills_runtime.errors import SkillsRuntimeError
+from skills_runtime.text import printable, readable_line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from skills_runtime.config import Origin
 
-_WIDE_CELLS = 140
-"""Terminal width from which a setting and its source fit on one line."""
+_VALUE_CELLS = 32
+"""Longer values push their source to the right, so that the others stay in a narrow column."""
 
 app = create_app(
     "config",
-    "Show settings and their sources, and confirm a project's model.",
-    "config show",
-    "config show --origin --config kgent.yaml",
+    "Show and change settings, and confirm a project's model.",
+    "config show llm --origin",
+    "config set run.max_steps 60",
 )
 
 
 @app.command(
-    "show", cls=ExampleCommand, epilog="config show --origin\nconfig show --config kgent.yaml --set run.max_steps=5"
+    "show",
+    cls=ExampleCommand,
+    epilog="config show llm --origin\nconfig show --config kgent.yaml --set run.max_steps=5",
 )
 def config_show(
-    context: typer.Context,
     *,
+    key: Annotated[
+        str | None, typer.Argument(metavar="[KEY]", help="A setting or a section, such as llm; all by default.")
+    ] = None,
     origin: Annotated[bool, typer.Option("--origin", help="Show the source of each setting.")] = False,
     as_json: Json = False,
     no_color: NoColor = False,
@@ -52,19 +61,87 @@ def config_show(
     assignments: Assignments,
 ) -> int:
     """Show the effective settings of this workspace."""
-    from skills_runtime.config import explain, snapshot  # slow, and help needs none of it
+    from skills_runtime.config import explain, select_settings, snapshot  # slow, and help needs none of it
 
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
+    settings = resolved.settings.model_dump(mode="json") if key is None else select_settings(resolved, key)
     write_notices(resolved.notices)
+    origins = [row for row in explain(resolved) if key is None or row.key == key or row.key.startswith(f"{key}.")]
     if as_json:
-        origins: list[dict[str, str]] = [asdict(setting) for setting in explain(resolved)]
-        settings = resolved.settings.model_dump(mode="json")
-        write_text(msgspec.json.format(msgspec.json.encode(origins if origin else settings)).decode() + "\n")
+        rows: list[dict[str, str]] = [asdict(row) for row in origins]
+        write_text(msgspec.json.format(msgspec.json.encode(rows if origin else settings)).decode() + "\n")
     elif origin:
-        _show_origins(explain(resolved), stdout_console(no_color=no_color))
+        _show_origins(origins, stdout_console(no_color=no_color))
     else:
-        write_text(snapshot(resolved.settings))
+        write_text(snapshot(resolved.settings) if key is None else _as_yaml(key, settings))
     return 0
+
+
+def _as_yaml(key: str, value: Any) -> str:
+    """Return one setting or section as YAML, ready for a configuration file."""
+    import yaml  # slow, and help needs none of it
+
+    from skills_runtime.config import nest_value
+
+    return yaml.dump(
+        nest_value(key, value), Dumper=yaml.CSafeDumper, allow_unicode=True, default_flow_style=False, sort_keys=False
+    )
+
+
+@app.command(
+    "set",
+    cls=ExampleCommand,
+    epilog="config set safety.allowlist '[git status, ls]'\nconfig set run.max_steps --unset",
+)
+def config_set(
+    *,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The setting, such as run.max_steps.")],
+    value: Annotated[
+        str | None, typer.Argument(metavar="[VALUE]", help="The new value as YAML; put `--` before a negative number.")
+    ] = None,
+    unset: Annotated[bool, typer.Option("--unset", help="Remove the setting, so that its default applies.")] = False,
+    workspace_root: WorkspaceRoot = ".",
+) -> int:
+    """Change a setting in your own configuration file."""
+    from skills_runtime.config import set_user_setting, unset_user_setting
+
+    check_text(key, "KEY")
+    if (value is None) != unset:
+        raise UsageError("give either a value or `--unset`")
+    if value is None:
+        changed = unset_user_setting(key)
+    else:
+        changed = [set_user_setting(key, parse_value(check_text(value, "VALUE"), key))]
+    action = "removed from" if unset else "set in"
+    for path in changed:
+        print(f"{readable_line(key)} {action} {readable_line(str(path))}")
+    if not changed:
+        print(f"{readable_line(key)} was not set")
+    _report_override(key, changed, resolve_options=ConfigOptions(workspace_root))
+    return 0
+
+
+def _report_override(key: str, changed: "Sequence[Path]", *, resolve_options: ConfigOptions) -> None:
+    """Say which source with higher priority decides instead of the changed file."""
+    from skills_runtime.config import explain
+
+    try:
+        resolved = resolve_settings(resolve_options)
+    except SkillsRuntimeError as error:
+        # The change itself is valid and written; the settings of this directory have another fault.
+        write_notices([f"the settings of this directory cannot be used yet: {error.message}"])
+        return
+    labels = [f"yaml:user:{printable(str(path))}#" for path in changed]
+    overriding = [
+        row
+        for row in explain(resolved)
+        if (row.key == key or row.key.startswith(f"{key}."))
+        and not row.source.startswith(("yaml:embedded_default", "profile:", "program:", *labels))
+    ]
+    write_notices(
+        f"`{row.key}` is `{row.value}` in this directory: {resolved.describe_origin(row.key)} overrides your file"
+        for row in overriding
+    )
 
 
 @app.command(
@@ -78,28 +155,38 @@ def config_confirm(
         str, typer.Argument(metavar="URL", help="The base URL of the model in the project's settings.")
     ],
     api_key_env: Annotated[str, typer.Argument(metavar="VARIABLE", help="The variable that holds the API key.")],
+    workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """Allow projects to send conversations and this key to a model."""
-    from skills_runtime.config import ModelAddress, ModelConfirmations, state_home
+    """Trust this project to send conversations and this key to a host."""
+    from skills_runtime.config import (
+        ModelAddress,
+        ModelConfirmations,
+        check_llm_values,
+        current_directory,
+        resolve_workspace,
+        state_home,
+    )
 
-    is_new = ModelConfirmations(state_home()).add(ModelAddress(base_url, api_key_env))
-    print(f"{readable_line(base_url)} is {'now' if is_new else 'already'} confirmed")
+    check_llm_values({"base_url": base_url, "api_key_env": api_key_env})
+    project = resolve_workspace(parse_path(workspace_root, option="--workspace-root"), current_directory())
+    is_new = ModelConfirmations(state_home()).add(ModelAddress(base_url, api_key_env, str(project)))
+    outcome = "is now trusted" if is_new else "was trusted already"
+    print(f"{readable_line(str(project))} {outcome} to send {api_key_env} to {readable_line(base_url)}")
     return 0
 
 
-def _show_origins(origins: "Iterable[Origin]", console: Console) -> None:
-    """Print the settings with their sources."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("setting", "value", "source", "note"):
-        table.add_column(name, overflow="fold")
+def _show_origins(origins: "Sequence[Origin]", console: Console) -> None:
+    """Print the settings with their sources in narrow columns; a note gets a line of its own."""
+    key_width = max((len(origin.key) for origin in origins), default=0)
     for origin in origins:
-        key, value = Text(readable_line(origin.key), style="bold"), Text(readable_line(origin.value))
+        key, value = readable_line(origin.key), readable_line(origin.value)
         source = Text(readable_line(origin.source.removesuffix(f"#{origin.key}")), style="dim")
-        note = Text(readable_line(origin.note), style="cyan")
-        if console.width >= _WIDE_CELLS:
-            table.add_row(key, value, source, note)
-            continue
-        console.print(Text.assemble(key, ": ", value))
-        console.print(Padding(Text.assemble(source, "  ", note), (0, 0, 0, 4), expand=False))
-    if table.rows:
-        console.print(table)
+        line = Text.assemble((f"{key:{key_width}}  ", "bold"), value)
+        line.append(" " * max(key_width + 2 + _VALUE_CELLS - line.cell_len, 0))
+        if line.cell_len + 2 + source.cell_len <= console.width:
+            console.print(Text.assemble(line, "  ", source), soft_wrap=True)
+        else:
+            console.print(Text.assemble((key, "bold"), ": ", value))
+            console.print(Padding(source, (0, 0, 0, 4), expand=False))
+        if origin.note:
+            console.print(Padding(Text(readable_line(origin.note), style="cyan"), (0, 0, 0, 4), expand=False))

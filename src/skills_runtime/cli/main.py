@@ -1,34 +1,43 @@
 """The entry point of `skills-runtime`, `skills-runtime-sdk` and `kgent`."""
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from shutil import which
 from typing import Annotated, NoReturn
 
 import typer
 from typer.main import get_command
 
 from skills_runtime import __version__
+from skills_runtime.cli.language import use_language
+from skills_runtime.cli.marks import ENCODE_ERRORS, register_error_handler
 from skills_runtime.cli.program import Program, create_app, run_guarded
 
 NAMES = ("skills-runtime", "skills-runtime-sdk", "kgent")
 COMMAND_GROUPS = (
-    ("run", "app", ("demo", "run")),
-    ("serve", "app", ("serve", "studio")),
-    ("runs", "shortcuts", ("ls", "verify", "transcript")),
+    ("init", "app", ("init",)),
+    ("doctor", "app", ("doctor",)),
+    ("run", "app", ("run", "chat")),
+    ("demo", "app", ("demo",)),
+    ("skills", "app", ("skills",)),
     ("runs", "app", ("runs",)),
     ("approvals", "app", ("approvals",)),
+    ("serve", "app", ("serve", "studio")),
     ("config", "app", ("config",)),
     ("policy", "app", ("policy",)),
     ("sandbox", "app", ("sandbox",)),
-    ("skills", "app", ("skills",)),
-    ("runtime", "app", ("runtime",)),
+    ("executions", "app", ("executions",)),
     ("serve", "keys", ("keys",)),
+    ("runtime", "app", ("runtime",)),
     ("runs", "ledger", ("ledger",)),
+    ("completion", "app", ("completion", "completion-words")),
+    ("runs", "shortcuts", ("ls", "verify", "transcript")),
 )
 """Each group of commands: module, attribute and command names, in the order of the help page."""
 
@@ -36,22 +45,37 @@ COMMAND_GROUPS = (
 def main() -> NoReturn:
     """Run the program and exit the process."""
     open_missing_streams()
+    register_error_handler()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # escape characters that the terminal cannot show
-            stream.reconfigure(errors="backslashreplace")
-    program_name = Path(sys.argv[0]).name
-    sys.exit(run_program(sys.argv[1:], name=program_name if program_name in NAMES else NAMES[0]))
+            stream.reconfigure(errors=ENCODE_ERRORS)
+    called = Path(sys.argv[0])
+    name = called.name if called.name in NAMES else NAMES[0]
+    sys.exit(run_program(sys.argv[1:], name=name, call=find_call(called, name)))
 
 
-def run_program(arguments: Sequence[str], *, name: str = NAMES[0]) -> int:
-    """Run one command line and return its exit code."""
-    program = Program(name)
+def find_call(called: Path, name: str) -> str:
+    """Return what to type to call the program again: its name if that is on the PATH, or its path."""
+    if called.name != name:
+        return name
+    on_path = which(name)
+    with suppress(OSError):
+        if on_path is not None and Path(on_path).samefile(called):
+            return name
+    near = os.path.relpath(called)
+    return shlex.quote(str(called.absolute()) if near.startswith("..") else near)
+
+
+def run_program(arguments: Sequence[str], *, name: str = NAMES[0], call: str = "") -> int:
+    """Run one command line and return its exit code; `call` is what to type to call the program again."""
+    use_language(None)
+    program = Program(call or name)
     command_name = next(
         (argument for argument in arguments if not argument.startswith("-") or argument == "--version"), None
     )
-    command = get_command(build(command_name))
+    typer_command = get_command(build(command_name))
     return run_guarded(
-        lambda: command.main(list(arguments), prog_name=name, standalone_mode=False, obj=program) or 0, program
+        lambda: typer_command.main(list(arguments), prog_name=name, standalone_mode=False, obj=program) or 0, program
     )
 
 

@@ -37,11 +37,21 @@ Approving = Literal["terminal", "inbox", "none"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 NoColor = Annotated[bool, typer.Option("--no-color", help="Disable colors; NO_COLOR does the same.")]
-RunReference = Annotated[str, typer.Argument(metavar="RUN", help="A run directory, a run id, or a prefix of the id.")]
+RunReference = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run directory, a run id, a prefix of the id, or `last`.")
+]
 ApprovalReference = Annotated[
     str, typer.Argument(metavar="ID", help="A request id, a prefix of it, or a run that has only one.")
 ]
 WorkspaceRoot = Annotated[str, typer.Option("--workspace-root", metavar="DIR", help="The workspace directory.")]
+
+RunDirectory = Annotated[
+    str | None,
+    typer.Option("--run-dir", metavar="DIR", help="The new run directory; tools work in its own workspace."),
+]
+HiddenSandbox = Annotated[
+    str | None, typer.Option("--sandbox", metavar="DIR", help="The same as `--run-dir`.", hidden=True)
+]
 
 ConfigFiles = Annotated[
     list[str],
@@ -50,6 +60,11 @@ ConfigFiles = Annotated[
 Assignments = Annotated[
     list[str],
     repeatable("--set", metavar="KEY=VALUE", help="Override a setting, such as run.max_steps=5; repeatable."),
+]
+
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help="The model, or a model of another provider as provider:name."),
 ]
 
 EventsAsJson = Annotated[bool, typer.Option("--json", help="Stream the event log to stdout as JSON lines.")]
@@ -70,6 +85,16 @@ class ConfigOptions:
     workspace_root: str = "."
     files: Sequence[str] = ()
     assignments: Sequence[str] = ()
+    model: str | None = None
+
+    def session_settings(self) -> dict[str, Any]:
+        """Return the settings given on the command line; `--set` wins over `--model`."""
+        from skills_runtime.config import build_model_choice, deep_merge
+
+        assigned = parse_assignments(self.assignments)
+        if self.model is None:
+            return assigned
+        return deep_merge(build_model_choice(check_text(self.model, "--model")), assigned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +104,8 @@ class ViewOptions:
     json: bool = False
     quiet: bool = False
     no_color: bool = False
+    is_chat: bool = False
+    """Whether the run is one turn of a chat."""
 
 
 # Values of options
@@ -103,6 +130,13 @@ def parse_path(text: str, *, option: str) -> Path:
 def parse_optional_path(text: str | None, *, option: str) -> Path | None:
     """Parse a path option that may be missing."""
     return parse_path(text, option=option) if text is not None else None
+
+
+def choose_run_directory(run_dir: str | None, sandbox: str | None) -> Path | None:
+    """Return the run directory; `--sandbox` is the earlier name of the option."""
+    if run_dir is not None and sandbox is not None:
+        raise UsageError("`--sandbox` is the earlier name of `--run-dir`; give the directory once")
+    return parse_optional_path(run_dir, option="--run-dir") or parse_optional_path(sandbox, option="--sandbox")
 
 
 def read_prompt(argument: str | None, option: str | None, file: str | None) -> str:
@@ -138,7 +172,7 @@ def read_text(name: str, *, option: str = "--prompt-file") -> str:
             with parse_path(name, option=option).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except FileNotFoundError as error:
-            raise NotFound(f"`{name}` does not exist", hint="check the path") from error
+            raise NotFound(f"`{name}` does not exist", hint="check the path", resource="file", name=name) from error
         except PermissionError as error:
             raise AccessRefused(f"`{name}` is not readable by this user", hint="change its permissions") from error
         except OSError as error:
@@ -154,7 +188,7 @@ def read_text(name: str, *, option: str = "--prompt-file") -> str:
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """Parse assignments such as `run.max_steps=5` into a settings tree; values are YAML."""
-    from skills_runtime.config import deep_merge, nest_value, parse_mapping
+    from skills_runtime.config import deep_merge, nest_value
 
     tree: dict[str, Any] = {}
     for assignment in assignments:
@@ -162,10 +196,16 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
         if not separator or not key.strip():
             raise ValidationFailed(f"`--set {assignment}` is not an assignment", hint="write `--set KEY=VALUE`")
         check_text(assignment, "--set")
-        # On a line of its own the value may be any YAML, including a mapping or a list.
-        block = "value:\n  " + text.replace("\n", "\n  ")
-        tree = deep_merge(tree, nest_value(key.strip(), parse_mapping(block, Path(f"--set {key}")).get("value")))
+        tree = deep_merge(tree, nest_value(key.strip(), parse_value(text, f"--set {key}")))
     return tree
+
+
+def parse_value(text: str, name: str) -> Any:
+    """Parse the value of a setting, which is YAML; errors call it `name`."""
+    from skills_runtime.config import parse_mapping
+
+    # On a line of its own the value may be any YAML, including a mapping or a list.
+    return parse_mapping("value:\n  " + text.replace("\n", "\n  "), Path(name)).get("value")
 
 
 def parse_answers(assignments: Iterable[str]) -> dict[str, str]:
@@ -187,26 +227,23 @@ def parse_answers(assignments: Iterable[str]) -> dict[str, str]:
 def resolve_settings(
     options: ConfigOptions,
     *,
-    program: str,
     chosen: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
+    has_run_directory: bool = False,
 ) -> "Resolved":
-    """Resolve the settings of the workspace; `chosen` are those with a dedicated option."""
-    from skills_runtime.config import KGENT_DEFAULTS, deep_merge, resolve
+    """Resolve the settings of the workspace; `chosen` are those with a dedicated option.
+
+    In a run directory that was chosen, tools work in the run's own workspace unless the settings say otherwise.
+    """
+    from skills_runtime.config import RUN_DIRECTORY_DEFAULTS, deep_merge, resolve
 
     return resolve(
         parse_path(options.workspace_root, option="--workspace-root"),
         config_paths=[parse_path(path, option="--config") for path in options.files],
-        session_settings=deep_merge(chosen or {}, parse_assignments(options.assignments)),
+        session_settings=deep_merge(chosen or {}, options.session_settings()),
         environ=environ,
-        defaults=KGENT_DEFAULTS if program == "kgent" else None,
+        defaults=RUN_DIRECTORY_DEFAULTS if has_run_directory else None,
     )
-
-
-def model_name(resolved: "Resolved") -> str:
-    """Return the display name of the model."""
-    backend = resolved.settings.llm.backend
-    return resolved.settings.models.executor if backend == "openai" else f"{backend} model"
 
 
 @contextmanager
@@ -222,7 +259,7 @@ def open_service(
         workspace_root=parse_path(options.workspace_root, option="--workspace-root").resolve(),
         state=state_home(),
         config_paths=tuple(parse_path(path, option="--config") for path in options.files),
-        user_settings=parse_assignments(options.assignments),
+        user_settings=options.session_settings(),
         for_user=True,
     )
     # Runs that a command leaves unfinished are resumed by the user, not by the next process.

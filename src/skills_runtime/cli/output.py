@@ -2,18 +2,22 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, JustifyMethod
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from skills_runtime.cli.language import translate, translate_status
+from skills_runtime.cli.marks import adapt_marks, to_ascii_marks
 from skills_runtime.events import RunStatus
 from skills_runtime.text import readable, readable_line
 
@@ -24,8 +28,8 @@ APPROVAL_PREFIX = "approval_"
 """Prefix of approval request ids."""
 _SHOWN_APPROVAL_CHARS = 8
 _GENERATED_RUN = re.compile(r"run_([0-9a-f]{12})[0-9a-f]{20}")
-_WIDE_CELLS = 76
-"""Terminal width from which lists show all columns."""
+_READABLE_CELLS = 32
+"""Lists drop columns from the right until the flexible one has this width."""
 
 
 def stderr_console(*, no_color: bool = False) -> Console:
@@ -39,7 +43,7 @@ def stdout_console(*, no_color: bool = False) -> Console:
 
 
 def _console(*, to_stderr: bool, no_color: bool) -> Console:
-    file = sys.stderr if to_stderr else sys.stdout
+    file = adapt_marks(sys.stderr if to_stderr else sys.stdout)
     console = Console(file=file, markup=False, emoji=False, highlight=False)
     if no_color or console.no_color:  # NO_COLOR; the library alone would still write bold and dim
         console = Console(file=file, markup=False, emoji=False, highlight=False, color_system=None)
@@ -63,14 +67,33 @@ def available_width(console: Console, right: Text) -> int:
     return min(console.width, PLAIN_WIDTH if not console.is_terminal else console.width) - right.cell_len - 2
 
 
-def labeled_table(facts: Mapping[str, str], *, indent: int, width: int) -> Padding:
+@dataclass(frozen=True, slots=True)
+class Unpadded:
+    """Render something without blanks at the ends of its lines."""
+
+    renderable: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        """Yield the segments of each line up to its last visible character."""
+        for line in console.render_lines(self.renderable, options, pad=False):
+            segments = list(line)
+            while segments and not segments[-1].text.strip():
+                segments.pop()
+            if segments:
+                last = segments.pop()
+                segments.append(Segment(last.text.rstrip(), last.style, last.control))
+            yield from segments
+            yield Segment.line()
+
+
+def labeled_table(facts: Mapping[str, str], *, indent: int, width: int) -> Unpadded:
     """Render facts with labels; long facts wrap beside the label, not below it."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, min_width=width, style="dim")
     grid.add_column(overflow="fold")
     for label, fact in facts.items():
         grid.add_row(Text(label), Text(fact))
-    return Padding(grid, (0, 0, 0, indent), expand=False)
+    return Unpadded(Padding(grid, (0, 0, 0, indent), expand=False))
 
 
 def truncate(text: str, width: int) -> str:
@@ -86,18 +109,33 @@ def list_table(
     narrow_columns: Sequence[str],
     flexible: str,
     min_width: int,
-) -> Table:
-    """Build a table: the `flexible` column takes the remaining width; small terminals show `narrow_columns`."""
-    headings = [name for name in justify if console.width >= _WIDE_CELLS or name in narrow_columns]
-    fixed = [name for name in headings if name != flexible]
-    fixed_width = sum(max(len(name), *(line[name].cell_len for line in lines)) + 2 for name in fixed)
+) -> Unpadded:
+    """Build a table whose `flexible` column takes the remaining width.
+
+    Columns that are not in `narrow_columns` are dropped, last first, until that width is readable.
+    """
+    if console.encoding == "ascii":  # before widths are measured
+        lines = [{name: _with_ascii_marks(cell) for name, cell in line.items()} for line in lines]
+    widths = {name: max(len(name), *(line[name].cell_len for line in lines)) + 2 for name in justify}
+
+    def remaining_width(names: Sequence[str]) -> int:
+        return console.width - sum(widths[name] for name in names if name != flexible)
+
+    headings = list(justify)
+    droppable = [name for name in headings if name not in narrow_columns and name != flexible]
+    while droppable and remaining_width(headings) < min(_READABLE_CELLS, widths[flexible]):
+        headings.remove(droppable.pop())
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in headings:
         table.add_column(name, no_wrap=True, justify=justify[name])
     for line in lines:
-        line[flexible].plain = truncate(line[flexible].plain, max(console.width - fixed_width, min_width))
+        line[flexible].plain = truncate(line[flexible].plain, max(remaining_width(headings), min_width))
         table.add_row(*(line[name] for name in headings))
-    return table
+    return Unpadded(table)
+
+
+def _with_ascii_marks(cell: Text) -> Text:
+    return Text(to_ascii_marks(cell.plain), style=cell.style)
 
 
 class StatusStyle(NamedTuple):
@@ -136,7 +174,10 @@ WAITING_STYLES: Mapping[str, StatusStyle] = MappingProxyType(
 def get_status_style(status: str, waiting_kind: str | None = None) -> StatusStyle:
     """Return the style of a status, by what the run waits for where that is recorded."""
     waiting = WAITING_STYLES.get(waiting_kind or "") if status == RunStatus.WAITING_FOR_USER else None
-    return waiting or STATUS_STYLES[status]
+    if waiting:
+        return waiting._replace(text=translate(f"waiting.{waiting_kind}", waiting.text))
+    style = STATUS_STYLES[status]
+    return style._replace(text=translate_status(status, style.text))
 
 
 def status_text(status: str, waiting_kind: str | None = None) -> Text:
@@ -162,7 +203,7 @@ def write_receipt(receipt: msgspec.Struct, text: str, next_command: str = "", *,
     sys.stdout.write(f"{readable_line(text)}\n")
     if next_command:
         sys.stdout.flush()
-        sys.stderr.write(f"  next: {next_command}\n")
+        sys.stderr.write(translate("next.line", "  next: {command}", command=next_command) + "\n")
     return 0
 
 
@@ -188,7 +229,8 @@ def format_age(milliseconds: float | None) -> str:
     for unit, size in (("day", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             number = int(seconds / size + 0.5)
-            return plural(number, unit) if unit == "day" else f"{number} {unit}"
+            days = "{number, plural, one {# day} other {# days}}"
+            return translate("age.days", days, number=number) if unit == "day" else f"{number} {unit}"
     return f"{int(seconds)} s"
 
 
@@ -199,8 +241,10 @@ def format_count(number: int) -> str:
     return f"{number / 1e3:.1f}k" if number < 999_950 else f"{number / 1e6:.1f}M"
 
 
-def format_cost(dollars: float) -> str:
+def format_cost(dollars: float | None) -> str:
     """Format an amount in dollars; small amounts keep four decimals."""
+    if dollars is None:
+        return "cost unknown"
     return f"${dollars:.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
 
 
@@ -250,7 +294,12 @@ def write_json(value: Any, *, pretty: bool = True) -> None:
 def write_notices(notices: Iterable[str]) -> None:
     """Print notices to stderr."""
     for notice in notices:
-        sys.stderr.write(f"notice: {readable_line(notice)}\n")
+        sys.stderr.write(notice_line(readable_line(notice)) + "\n")
+
+
+def notice_line(text: str) -> str:
+    """Format a notice."""
+    return translate("notice.line", "notice: {text}", text=text)
 
 
 def short_id(run_id: str) -> str:

@@ -51,7 +51,6 @@ app = create_app(
     epilog="policy check -- git push --force\npolicy check --json 'make test | tee log.txt'",
 )
 def policy_check(
-    context: typer.Context,
     *,
     command: Annotated[
         list[str],
@@ -74,14 +73,13 @@ def policy_check(
 
     options = ConfigOptions(workspace_root, config, assignments)
     arguments = [check_text(argument, "CMD") for argument in command]
-    resolved = resolve_settings(options, program=context.obj.name)
+    resolved = resolve_settings(options)
     preview = explain_command(resolved, tool, arguments[0] if len(arguments) == 1 else arguments)
     return _write_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
 
 
 @app.command("explain", cls=ExampleCommand, epilog="policy explain call.json\npolicy explain --json call.json")
 def policy_explain(
-    context: typer.Context,
     *,
     call: Annotated[
         str,
@@ -112,7 +110,7 @@ def policy_explain(
         raise ValidationFailed(
             f"`{call}` does not describe a call: {error}", hint='write {"tool": "file_write", "arguments": {…}}'
         ) from None
-    resolved = resolve_settings(options, program=context.obj.name)
+    resolved = resolve_settings(options)
     preview = asyncio.run(explain_call(resolved, planned))
     return _write_decision(preview, resolved.notices, as_json=as_json, no_color=no_color)
 
@@ -160,7 +158,7 @@ def _show_decision(preview: "PolicyPreview", decision: str, console: Console) ->
     )
     for part_preview in preview.explanation.parts:
         sign, style = ("✓", "green") if part_preview.allowed_by else ("·", "dim")
-        by = readable_line(part_preview.allowed_by or "no rule allows it")
+        by = readable_line(part_preview.allowed_by or part_preview.objection or "no rule allows it")
         console.print(
             Text.assemble(
                 (f"  {sign} ", style), f"{part_preview.kind} {readable_line(part_preview.text)}", (f"  {by}", "dim")

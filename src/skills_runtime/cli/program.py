@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from skills_runtime.errors import AccessRefused, NotFound, SkillsRuntimeError, StorageFailed, ValidationFailed
+from skills_runtime.cli.language import translate, translate_error
+from skills_runtime.errors import (
+    AccessRefused,
+    ConfigError,
+    NotFound,
+    SkillsRuntimeError,
+    StorageFailed,
+    ValidationFailed,
+)
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
@@ -30,15 +38,19 @@ REMOVED_COMMANDS = {
     "sandbox discard": f"{_WITHOUT_OVERLAY} delete the copy",
 }
 """Removed commands, and what to do instead."""
+FIRST_COMMANDS = ("init", "doctor", "run", "chat", "studio", "skills", "runs", "approvals")
+"""The commands that the help page of the program shows first; the others are advanced."""
 PIPE_CLOSED = 141
 """As if SIGPIPE had ended the process."""
+MAX_OTHER_PROBLEMS = 20
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _FIRST_SIGNAL_CODE = 128
+_MAX_SUMMARY_CHARS = 1000
 
 
 @dataclass(slots=True)
 class Program:
-    """The name the program was called by, and whether to show tracebacks."""
+    """What to type to call the program, and whether to show tracebacks."""
 
     name: str
     debug: bool = False
@@ -118,6 +130,20 @@ class ExampleGroup(TyperGroup):
         """Write the page."""
         _write_help(self, ctx, formatter)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands with their whole summaries; those of the program itself in two sections."""
+        rows = {
+            name: command.get_short_help_str(_MAX_SUMMARY_CHARS)
+            for name, command in self.commands.items()
+            if not command.hidden
+        }
+        first = [name for name in FIRST_COMMANDS if name in rows] if ctx.parent is None else list(rows)
+        sections = {"Commands": first, "Advanced": [name for name in rows if name not in first]}
+        for heading, names in sections.items():
+            if names:
+                with formatter.section(heading):
+                    formatter.write_dl([(name, rows[name]) for name in names])
+
 
 def _write_help(command: TyperCommand | TyperGroup, context: Any, formatter: Any) -> None:
     """Write the summary, the examples, the usage and the options of a command."""
@@ -162,15 +188,25 @@ def run_guarded(action: Callable[[], int], program: Program) -> int:
         return report_error(_translate_os_error(error), program)
     except Exception as error:  # noqa: BLE001 - the process edge: users get no tracebacks
         report = f"unexpected error: {type(error).__name__}: {error}"
-        return report_error(SkillsRuntimeError(report, hint=f"`{program.name} --debug …` shows the traceback"), program)
+        hint = translate("hint.traceback", "`{program} --debug …` shows the traceback", program=program.name)
+        return report_error(SkillsRuntimeError(report, hint=hint), program)
     finally:
         _flush_output()
 
 
-def write_error(message: str, *, kind: str, hint: str) -> None:
-    """Print an error with its kind and hint to stderr."""
-    lines = [f"error: {readable_line(message)}", f"  kind: {kind}"]
-    lines += [f"  hint: {readable_line(hint)}"] if hint else []
+def write_error(message: str, *, kind: str, hint: str, meaning: str = "", others: Sequence[str] = ()) -> None:
+    """Print an error with its kind and hint to stderr.
+
+    `meaning` translates it, and `message` then is a detail; `others` are problems found with it.
+    """
+    lines = [translate("error.message", "error: {text}", text=readable_line(meaning or message))]
+    lines += [translate("error.detail", "  detail: {text}", text=readable_line(message))] if meaning else []
+    listed = [*others[:MAX_OTHER_PROBLEMS]]
+    if len(others) > MAX_OTHER_PROBLEMS:
+        listed.append(translate("error.more", "{count} more", count=len(others) - MAX_OTHER_PROBLEMS))
+    lines += [translate("error.also", "  also: {text}", text=readable_line(other)) for other in listed]
+    lines.append(translate("error.kind", "  kind: {kind}", kind=kind))
+    lines += [translate("error.hint", "  hint: {text}", text=readable_line(hint))] if hint else []
     sys.stderr.write("\n".join(lines) + "\n")
 
 
@@ -178,7 +214,10 @@ def report_error(error: SkillsRuntimeError, program: Program) -> int:
     """Print an error and return its exit code."""
     if program.debug:
         traceback.print_exc()
-    write_error(error.message, kind=error.kind, hint=error.hint or f"`{program.name} --help` lists the commands")
+    others = error.details.get("problems", ())[1:] if isinstance(error, ConfigError) else ()
+    hint = error.hint or translate("hint.commands", "`{program} --help` lists the commands", program=program.name)
+    meaning = translate_error(error.kind, error.details)
+    write_error(error.message, kind=error.kind, hint=hint, meaning=meaning, others=others)
     return error.exit_code
 
 
@@ -188,8 +227,12 @@ def _explain_misuse(error: typer.TyperException, program: Program) -> int:
     if error.format_message() == page:  # called without arguments: show the help page
         sys.stderr.write(f"{page}\n")
         return error.exit_code
-    path = context.command_path if context is not None else program.name
-    write_error(error.format_message(), kind="usage", hint=f"`{path} --help` shows the usage")
+    path = program.name
+    if context is not None:
+        path += context.command_path.removeprefix(context.find_root().command_path)
+    hint = translate("hint.usage", "`{command} --help` shows the usage", command=path)
+    meaning = translate("error.usage", "")
+    write_error(error.format_message(), kind="usage", hint=hint, meaning=meaning)
     return error.exit_code
 
 
@@ -197,11 +240,11 @@ def _translate_os_error(error: OSError) -> SkillsRuntimeError:
     path = f"`{error.filename}`: " if error.filename else ""
     message = f"the operating system refused: {path}{error.strerror or error}"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessRefused(message, hint="check the permissions")
+        return AccessRefused(message, hint=translate("hint.permissions", "check the permissions"))
     if error.errno == errno.ENOENT:
-        return NotFound(message, hint="check the path")
+        return NotFound(message, hint=translate("hint.path", "check the path"))
     if error.errno == errno.ENAMETOOLONG:
-        return ValidationFailed(message, hint="use a shorter name")
+        return ValidationFailed(message, hint=translate("hint.name", "use a shorter name"))
     return StorageFailed(message)
 
 

@@ -37,9 +37,9 @@ from skills_runtime.events import (
     Unknown,
     data_of,
 )
-from skills_runtime.projections import Pending, PendingQuestion, RunState, parse_number
+from skills_runtime.projections import Call, Pending, PendingQuestion, RunState, parse_number
 from skills_runtime.render import skill_note
-from skills_runtime.text import readable_line
+from skills_runtime.text import readable, readable_line
 
 Data = Mapping[str, Any]
 
@@ -74,6 +74,10 @@ _PROGRESS_LABELS: Mapping[str, str] = MappingProxyType(
 )
 Progress = Literal["running", "waiting", "done", "failed"]
 _MAX_SUBJECT_CHARS = 200
+_MAX_OUTPUT_LINES = 5
+_DETAIL_INDENT = 5
+_TERSE_TOOLS = frozenset({"ask_human", "file_delete", "file_write", "request_user_input"})
+"""Tools whose results only repeat their arguments, or what was typed at the terminal."""
 _EXIT_CODES: Mapping[RunStatus, int] = MappingProxyType(
     {
         RunStatus.COMPLETED: 0,
@@ -246,13 +250,20 @@ class Step(msgspec.Struct, kw_only=True):
     """The exit code or the kind of error of a call that failed."""
     reason: str = ""
     milliseconds: float | None = None
+    output: tuple[str, ...] = ()
+    """The first lines that the tool printed."""
+    more_lines: int = 0
+    """The number of lines after them."""
 
     def finish(self, result: Data) -> None:
         """Record the result."""
         self.progress = "done" if result.get("ok") else "failed"
         took, code = result.get("duration_ms"), result.get("exit_code")
         self.milliseconds = float(took) if isinstance(took, int | float) else 0
-        if self.progress == "failed":
+        self.output, self.more_lines = _first_lines(result) if self.tool not in _TERSE_TOOLS else ((), 0)
+        if self.progress == "done":
+            self.outcome = "exit 0" if code == 0 else ""
+        else:
             self.outcome = f"exit {code}" if code else readable_line(str(result.get("error_kind") or "failed"))
             first = str(result.get("stderr") or "").strip().partition("\n")[0]
             self.reason = readable_line(first)[:_MAX_SUBJECT_CHARS]
@@ -267,10 +278,10 @@ class Steps(msgspec.Struct):
     def apply(self, event: Event) -> None:
         """Apply the next event."""
         match event.payload:
-            case ToolCallRequested(call_id=call_id, name=name, arguments=arguments):
-                self._add(event, call_id, name, _find_subject(arguments))
+            case ToolCallRequested(call_id=call_id, name=name, arguments=arguments) if call_id not in self._by_call:
+                self._add(_number(event.step_id, self.all), call_id, name, _find_subject(arguments))
             case ToolCallStarted(call_id=call_id, tool=tool) if call_id not in self._by_call:
-                self._add(event, call_id, tool)  # requested before the run was resumed
+                self._add(_number(event.step_id, self.all), call_id, tool)
             case ApprovalRequested(call_id=call_id) | HumanRequest(call_id=call_id) if call_id in self._by_call:
                 self._by_call[call_id].progress = "waiting"
             case (
@@ -282,14 +293,24 @@ class Steps(msgspec.Struct):
             case _:
                 pass
 
-    def _add(self, event: Event, call_id: str, tool: str, subject: str = "") -> None:
-        step = Step(number=parse_number(event.step_id) or len(self.all) + 1, tool=readable_line(tool), subject=subject)
+    def add_open_call(self, call: Call) -> None:
+        """Add a call that was requested before the run was resumed, with its arguments."""
+        arguments = call.arguments.data
+        subject = _find_subject(cast("Data", arguments)) if isinstance(arguments, dict) else ""
+        self._add(_number(call.step_id, self.all), call.id, call.tool, subject)
+
+    def _add(self, number: int, call_id: str, tool: str, subject: str = "") -> None:
+        step = Step(number=number, tool=readable_line(tool), subject=subject)
         self.all.append(step)
         self._by_call[call_id] = step
 
     def find(self, call_id: str) -> Step | None:
         """Return the step of a call."""
         return self._by_call.get(call_id)
+
+
+def _number(step_id: str | None, earlier: Sequence[Step]) -> int:
+    return parse_number(step_id) or len(earlier) + 1
 
 
 def _find_subject(arguments: Mapping[str, Any]) -> str:
@@ -301,20 +322,31 @@ def _find_subject(arguments: Mapping[str, Any]) -> str:
     return ""
 
 
-def step_lines(console: Console, step: Step, *, running_text: str = "running") -> list[Text]:
-    """Render a step, and the reason of a failure on a second line; `running_text` marks a step without a result."""
+def _first_lines(result: Data) -> tuple[tuple[str, ...], int]:
+    """Return the first lines that a tool printed, errors first if it failed, and the number of the others."""
+    names = ("stdout", "stderr") if result.get("ok") else ("stderr", "stdout")
+    text = "\n".join(value for name in names if isinstance(value := result.get(name), str) and value.strip())
+    lines = [line for line in readable(text).expandtabs(4).splitlines() if line.strip()]
+    # The last line is shown instead of saying that there is one more.
+    count = _MAX_OUTPUT_LINES if len(lines) > _MAX_OUTPUT_LINES + 1 else _MAX_OUTPUT_LINES + 1
+    return tuple(line[:_MAX_SUBJECT_CHARS] for line in lines[:count]), max(len(lines) - count, 0)
+
+
+def step_lines(console: Console, step: Step, *, running_text: str = "running", with_output: bool = False) -> list[Text]:
+    """Render a step, and what it printed or the reason of a failure; `running_text` marks a step without a result."""
     description = Text.assemble((f"{step.number:>3}  ", "dim"), step.tool, f" {step.subject}")
     waiting = {"waiting": "waiting for you", "running": running_text}.get(step.progress, "")
     right = Text.assemble(
-        (step.outcome, "red"),
+        (step.outcome, "red" if step.progress == "failed" else "dim"),
         (waiting, "cyan"),
         (f"{format_duration(step.milliseconds):>9}" if not waiting else "", "dim"),
     )
-    lines = [justify_line(console, description, right)]
-    if step.reason:
-        width = console.width - 5 if console.is_terminal else len(step.reason)
-        lines.append(Text(f"     {truncate(step.reason, width)}", style="dim"))
-    return lines
+    details = [step.reason] if step.reason else []
+    if with_output and step.output:
+        details = [*step.output, *([f"… {plural(step.more_lines, 'more line')}"] if step.more_lines else [])]
+    width = console.width - _DETAIL_INDENT if console.is_terminal else _MAX_SUBJECT_CHARS * 2
+    lines = (Text(f"{'':{_DETAIL_INDENT}}{truncate(detail, width)}", style="dim") for detail in details)
+    return [justify_line(console, description, right), *lines]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from rich.console import Console, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli import runs_control
+from skills_runtime.cli import runs_control, runs_delete
+from skills_runtime.cli.approval_text import describe_added_rules
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import (
     ConfigOptions,
     Json,
@@ -35,7 +37,7 @@ from skills_runtime.cli.output import (
     list_table,
     local_time,
     milliseconds_between,
-    plural,
+    notice_line,
     short_id,
     status_text,
     stderr_console,
@@ -48,7 +50,16 @@ from skills_runtime.cli.output import (
 from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.cli.run_text import CommandFor, Steps, describe_event, list_waits, step_lines, wait_lines
 from skills_runtime.errors import LogCorrupt, SkillsRuntimeError
-from skills_runtime.events import Event, HumanRequest, Payload, RunStatus, data_of, decode_event, parse_status
+from skills_runtime.events import (
+    ApprovalDecided,
+    Event,
+    HumanRequest,
+    Payload,
+    RunStatus,
+    data_of,
+    decode_event,
+    parse_status,
+)
 from skills_runtime.projections import Metrics, RunView, fold
 from skills_runtime.render import is_skill_notice, skill_note
 from skills_runtime.text import make_title, readable_line
@@ -65,19 +76,18 @@ _COLUMNS: dict[str, JustifyMethod] = {
 }  # fmt: skip
 _WAITING_STATUSES = (RunStatus.WAITING_FOR_USER, RunStatus.REVIEW_REQUIRED, RunStatus.REVISION_REQUIRED)
 _ID_CELLS = 24
-
-app = create_app(
-    "runs", "List, inspect, message, resume, fork and replay runs.", "runs list --status failed", "runs show demo-001"
-)
+app = create_app("runs", "List, inspect, message, resume, fork, replay and delete runs.", "runs list", "runs show last")
 app.add_typer(runs_control.app)
+app.add_typer(runs_delete.app)
 shortcuts = create_app()
-"""Commands that also exist without the `runs` prefix."""
-_LIST_EXAMPLES = "runs list --status failed\nls --session demo --search report"
+"""Commands that also exist without the `runs` prefix, as they did earlier; help pages do not show them."""
+_LIST_EXAMPLES = "runs list --status failed\nruns list --session demo --search report"
 _VERIFY_CODES = {"verified": 0, "not_verified": 20, "not_authenticated": 28}
-_VERIFY_EXAMPLES = "verify ./runs/demo-001\nruns verify demo-001 --json"
+_VERIFY_EXAMPLES = "runs verify last\nruns verify ./runs/demo-001 --json"
+_TRANSCRIPT_EXAMPLES = "runs transcript last\nruns transcript demo-001 --check"
 
 
-@shortcuts.command("ls", cls=ExampleCommand, epilog=_LIST_EXAMPLES)
+@shortcuts.command("ls", cls=ExampleCommand, hidden=True, epilog=_LIST_EXAMPLES)
 @app.command("list", cls=ExampleCommand, epilog=_LIST_EXAMPLES)
 def list_runs(
     context: typer.Context,
@@ -116,18 +126,40 @@ def list_runs(
         return 0
     program, hints = context.obj.name, stderr_console(no_color=no_color)
     if problems:
-        text = f"notice: {plural(len(problems), 'run')} could not be read; `{program} ledger rebuild` shows why"
-        hints.print(Text(text, style="dim"))
+        text = translate(
+            "runs.unreadable",
+            "{count, plural, one {# run} other {# runs}} could not be read; `{program} ledger rebuild` shows why",
+            count=len(problems),
+            program=program,
+        )
+        hints.print(Text(notice_line(text), style="dim"))
     if not rows:
-        hints.print(Text(f"no runs found; `{program} demo` creates one, `--all` lists all workspaces"))
+        none = "no runs found; `{program} demo` creates one, `--all` lists all workspaces"
+        hints.print(Text(translate("runs.none", none, program=program)))
         return 0
     _show_rows(rows, kinds, stdout_console(no_color=no_color), by_task=session is not None)
     if waiting := sum(row.status in _WAITING_STATUSES for row in rows):
         has_approvals = any(row.pending_approvals for row in rows)
-        hint = "approvals list` shows the requests" if has_approvals else "runs show RUN` shows what for"
-        verb = "waits" if waiting == 1 else "wait"
-        hints.print(Text(f"{plural(waiting, 'run')} {verb} for you; `{program} {hint}", style="dim"))
+        hints.print(Text(_describe_waiting(waiting, program, has_approvals=has_approvals), style="dim"))
     return 0
+
+
+def _describe_waiting(count: int, program: str, *, has_approvals: bool) -> str:
+    """Say how many runs wait, and which command shows what for."""
+    if has_approvals:
+        return translate(
+            "runs.waiting_approvals",
+            "{count, plural, one {# run waits} other {# runs wait}} for you; "
+            "`{program} approvals list` shows the requests",
+            count=count,
+            program=program,
+        )
+    return translate(
+        "runs.waiting",
+        "{count, plural, one {# run waits} other {# runs wait}} for you; `{program} runs show RUN` shows what for",
+        count=count,
+        program=program,
+    )
 
 
 def _waiting_kinds(service: "RunService", rows: "Sequence[RunRow]") -> dict[str, str]:
@@ -146,7 +178,8 @@ def _show_rows(rows: "Sequence[RunRow]", kinds: Mapping[str, str], console: Cons
     for row in rows:
         name, status = short_id(row.run_id), status_text(row.status, kinds.get(row.run_id))
         if row.pending_approvals:
-            status.append(f" · {plural(row.pending_approvals, 'approval')}")
+            approvals = "{count, plural, one {# approval} other {# approvals}}"
+            status.append(f" · {translate('runs.approvals', approvals, count=row.pending_approvals)}")
         cells = {
             "run": Text(truncate(name, _ID_CELLS) if console.is_terminal else name, style="cyan"),
             "status": status,
@@ -158,12 +191,13 @@ def _show_rows(rows: "Sequence[RunRow]", kinds: Mapping[str, str], console: Cons
         groups.setdefault(row.task_id if by_task else "", []).append(cells)
     for task_id, lines in groups.items():
         if by_task:
-            console.print(Text.assemble(("task ", "bold"), task_id, (f"  {plural(len(lines), 'run')}", "dim")))
+            number = translate("runs.count", "{count, plural, one {# run} other {# runs}}", count=len(lines))
+            console.print(Text.assemble((translate("runs.task", "task "), "bold"), task_id, (f"  {number}", "dim")))
         narrow = ("run", "status", "task")
         console.print(list_table(console, lines, _COLUMNS, narrow_columns=narrow, flexible="task", min_width=8))
 
 
-@app.command("show", cls=ExampleCommand, epilog="runs show ./runs/demo-001\nruns show demo-001 --json")
+@app.command("show", cls=ExampleCommand, epilog="runs show last\nruns show ./runs/demo-001 --json")
 def show(
     context: typer.Context,
     *,
@@ -179,8 +213,12 @@ def show(
         return 0
     _show_page(page, CommandFor(context.obj.name, run), stdout_console(no_color=no_color))
     if page.has_unverified_events:
-        warning = f"notice: parts of this log could not be verified; `{context.obj.name} verify` shows why"
-        stderr_console(no_color=no_color).print(Text(warning, style="red"))
+        warning = translate(
+            "runs.unverified",
+            "parts of this log could not be verified; `{program} runs verify` shows why",
+            program=context.obj.name,
+        )
+        stderr_console(no_color=no_color).print(Text(notice_line(warning), style="red"))
     return 0
 
 
@@ -255,7 +293,7 @@ def event_line(event: Event) -> Text:
     )
 
 
-@shortcuts.command("verify", cls=ExampleCommand, epilog=_VERIFY_EXAMPLES)
+@shortcuts.command("verify", cls=ExampleCommand, hidden=True, epilog=_VERIFY_EXAMPLES)
 @app.command("verify", cls=ExampleCommand, epilog=_VERIFY_EXAMPLES)
 def verify(
     *,
@@ -279,7 +317,10 @@ def verify(
         write_notices(notices)
         show_verdict(verdict, stdout_console(no_color=no_color))
         if verdict.outcome == "not_authenticated" and not unauthenticated:
-            hint = "its author is not verified; `--unauthenticated` accepts it because all digests match"
+            hint = translate(
+                "verify.unauthenticated",
+                "its author is not verified; `--unauthenticated` accepts it because all digests match",
+            )
             stderr_console(no_color=no_color).print(Text(hint, style="dim"))
     accepted = unauthenticated and verdict.outcome == "not_authenticated"
     return 0 if accepted else _VERIFY_CODES[verdict.outcome]
@@ -291,7 +332,8 @@ def verify_run(run: "RecordedRun") -> "tuple[Verdict, list[str]]":
         with open_service() as service:
             head = service.last_indexed_head(run)
     except SkillsRuntimeError as error:
-        return run.verify(), [f"the length of the log could not be checked against the ledger: {error.message}"]
+        length = "the length of the log could not be checked against the ledger: {reason}"
+        return run.verify(), [translate("verify.length", length, reason=error.message)]
     return run.verify(head), []
 
 
@@ -301,14 +343,35 @@ def show_verdict(verdict: "Verdict", console: Console) -> None:
         mark, style = ("✗", "red") if finding.severity == "error" else ("note:", "dim")
         location = (f"{mark} {readable_line(finding.where)}  ", style)
         console.print(Text.assemble(location, readable_line(finding.message)))
-    events = plural(verdict.events, "event")
     if verdict.outcome == "verified":
-        console.print(Text(f"✓ verified: {events}, authentic", style="green"))
+        text = "✓ verified: {events, plural, one {# event} other {# events}}, authentic"
+        console.print(Text(translate("verify.verified", text, events=verdict.events), style="green"))
     elif verdict.outcome == "not_authenticated":
-        console.print(Text(f"? not authenticated: {events}, all digests match", style="bold yellow"))
+        text = "? not authenticated: {events, plural, one {# event} other {# events}}, all digests match"
+        console.print(Text(translate("verify.not_authenticated", text, events=verdict.events), style="bold yellow"))
     else:
         errors = sum(finding.severity == "error" for finding in verdict.findings)
-        console.print(Text(f"✗ not verified: {plural(errors, 'finding')}", style="bold red"))
+        text = "✗ not verified: {errors, plural, one {# finding} other {# findings}}"
+        console.print(Text(translate("verify.not_verified", text, errors=errors), style="bold red"))
+
+
+@app.command("open", cls=ExampleCommand, epilog="runs open last\nruns open demo-001")
+def open_files(
+    *,
+    workspace_root: WorkspaceRoot = ".",
+    run: RunReference,
+) -> int:
+    """Print the directory of a run's deliverables, and open it on a desktop."""
+    from skills_runtime.cli.serve import has_screen
+    from skills_runtime.config import process_environ
+
+    root = find_run(run, workspace_root).paths.root
+    deliverables = root / "deliverables"
+    directory = deliverables if deliverables.is_dir() and any(deliverables.iterdir()) else root
+    write_text(f"{display_path(directory)}\n")
+    if sys.stdout.isatty() and has_screen(process_environ()):
+        typer.launch(str(directory))
+    return 0
 
 
 @app.command(
@@ -390,7 +453,8 @@ def metrics(
     return 0
 
 
-@shortcuts.command("transcript", cls=ExampleCommand, epilog="transcript ./runs/demo-001\ntranscript demo-001 --check")
+@shortcuts.command("transcript", cls=ExampleCommand, hidden=True, epilog=_TRANSCRIPT_EXAMPLES)
+@app.command("transcript", cls=ExampleCommand, epilog=_TRANSCRIPT_EXAMPLES)
 def transcript(
     *,
     check: Annotated[bool, typer.Option("--check", help="Only check whether transcript.md matches the log.")] = False,
@@ -404,7 +468,8 @@ def transcript(
             write_text(piece)
         return 0
     is_current = recorded_run.is_transcript_current()
-    sys.stdout.write(f"the transcript {'matches' if is_current else 'does not match'} the log\n")
+    current = "{is_current, select, yes {the transcript matches the log} other {the transcript does not match the log}}"
+    sys.stdout.write(translate("transcript.current", current, is_current="yes" if is_current else "no") + "\n")
     return 0 if is_current else 20
 
 
@@ -434,7 +499,8 @@ def ledger_rebuild(
         report = refresh(index, paths or workspace_roots(index, service.workspace.workspace_root), service.ports)
         run_count = len(index.locations())
     problems = run_problems(report.problems)
-    sys.stdout.write(f"{plural(run_count, 'run')} known, {report.removed} gone\n")
+    known = "{count, plural, one {# run} other {# runs}} known, {removed} gone"
+    sys.stdout.write(translate("ledger.rebuilt", known, count=run_count, removed=report.removed) + "\n")
     for problem in problems:
         sys.stderr.write(f"{problem.kind}: {readable_line(problem.message)}\n")
     return 20 if problems else 0
@@ -470,6 +536,8 @@ class Page(msgspec.Struct):
     """The full questions by call id."""
     skills: list[Payload] = []
     """Skill events, in log order."""
+    rules: list[dict[str, Any]] = []
+    """The rules that decisions added, with their scopes."""
     messages: int = 0
     """The number of unread messages to the run."""
 
@@ -480,6 +548,8 @@ def load_page(run: "RecordedRun") -> Page:
     for event in run.read_trusted_events():
         if isinstance(event.payload, HumanRequest):
             page.requests[event.payload.call_id] = event.payload
+        if isinstance(event.payload, ApprovalDecided) and event.payload.rule:
+            page.rules.append(event.payload.rule)
         if skill_note(event.payload):
             page.skills.append(event.payload)
         page.view.apply(event)
@@ -518,7 +588,7 @@ def _page_document(page: Page) -> dict[str, Any]:
 def _show_page(page: Page, command: CommandFor, console: Console) -> None:
     """Print the page of a run."""
     state = page.view.state
-    title = Text.assemble(("run ", "bold"), (state.run_id, "bold cyan"), "  ")
+    title = Text.assemble((translate("show.run", "run "), "bold"), (state.run_id, "bold cyan"), "  ")
     console.print(title.append_text(status_text(state.status, state.waiting_kind)))
     console.print(labeled_table(_list_facts(page), indent=2, width=_LABEL))
     notes = {readable_line(skill_note(skill)): "yellow" if is_skill_notice(skill) else "" for skill in page.skills}
@@ -529,13 +599,14 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
         for name, record in produced.items()
     }
     sections: dict[str, Sequence[RenderableType]] = {
-        "skills": [_indent(Text(line, style=style)) for line, style in notes.items()],
-        "steps": _list_steps(page, console),
-        "files": [
+        translate("show.skills", "skills"): [_indent(Text(line, style=style)) for line, style in notes.items()],
+        translate("show.steps", "steps"): _list_steps(page, console),
+        translate("show.files", "files"): [
             justify_line(console, Text(f"  {readable_line(name)}"), Text(sizes.get(name, ""), "dim")) for name in files
         ],
-        "waiting for": _list_waits(page, command),
-        "next": [labeled_table(_next_commands(page, command), indent=2, width=_LABEL)],
+        translate("show.rules", "rules added"): [_indent(Text(line)) for line in describe_added_rules(page.rules)],
+        translate("show.waiting", "waiting for"): _list_waits(page, command),
+        translate("show.next", "next"): [labeled_table(_next_commands(page, command), indent=2, width=_LABEL)],
     }
     for heading, lines in sections.items():
         if lines:
@@ -547,23 +618,29 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
 def _list_facts(page: Page) -> dict[str, str]:
     state = page.view.state
     took = format_duration(milliseconds_between(state.started_at, state.completed_at or state.updated_at))
-    cost = state.cost_usd + state.child_cost_usd
     usage = [
-        plural(state.turns, "turn"),
-        f"{format_count(state.input_tokens)} tokens in",
-        f"{format_count(state.output_tokens)} out",
-        *([f"{format_count(state.child_tokens)} by sub-agents"] if state.child_tokens else []),
-        *([format_cost(cost)] if cost else []),
+        translate("show.turns", "{count, plural, one {# turn} other {# turns}}", count=state.turns),
+        translate("show.input", "{count} tokens in", count=format_count(state.input_tokens)),
+        translate("show.output", "{count} out", count=format_count(state.output_tokens)),
+        *(
+            [translate("show.subagents", "{count} by sub-agents", count=format_count(state.child_tokens))]
+            if state.child_tokens
+            else []
+        ),
+        *([format_cost(state.total_cost_usd)] if state.turns else []),
     ]
+    session = translate("show.session_task", "{session} · task {task}", session=state.session_id, task=state.task_id)
+    model = translate("show.model_profile", "{model} · profile {profile}", model=state.model, profile=state.profile_id)
+    started = translate("show.started_at", "{time} · took {took}", time=local_time(state.started_at), took=took)
     facts = {
-        "task": make_title(page.prompt),
-        "reason": state.failure_reason or "",
-        "directory": display_path(page.root),
-        "session": f"{state.session_id} · task {state.task_id}" if state.session_id else "",
-        "model": f"{state.model} · profile {state.profile_id}" if state.model else "",
-        "sandbox": state.workspace_mode,
-        "started": f"{local_time(state.started_at)} · took {took}" if state.started_at else "not yet",
-        "used": " · ".join(usage),
+        translate("show.task", "task"): make_title(page.prompt),
+        translate("show.reason", "reason"): state.failure_reason or "",
+        translate("show.directory", "directory"): display_path(page.root),
+        translate("show.session", "session"): session if state.session_id else "",
+        translate("show.model", "model"): model if state.model else "",
+        translate("show.workspace", "workspace"): _describe_workspace(state.workspace_mode or ""),
+        translate("show.started", "started"): started if state.started_at else translate("show.not_yet", "not yet"),
+        translate("show.used", "used"): " · ".join(usage),
     }
     return {label: readable_line(text) for label, text in facts.items() if text}
 
@@ -571,8 +648,10 @@ def _list_facts(page: Page) -> dict[str, str]:
 def _list_steps(page: Page, console: Console) -> list[Text]:
     steps = page.steps.all
     left_out = len(steps) - MAX_STEPS
-    earlier = [Text(f"     {plural(left_out, 'earlier step')}", style="dim")] if left_out > 0 else []
-    under_way = "running" if page.view.state.status is RunStatus.RUNNING else "no result"
+    number = translate("show.earlier", "{count, plural, one {# earlier step} other {# earlier steps}}", count=left_out)
+    earlier = [Text(f"     {number}", style="dim")] if left_out > 0 else []
+    is_running = page.view.state.status is RunStatus.RUNNING
+    under_way = translate("step.running", "running") if is_running else translate("step.no_result", "no result")
     lines = (line for step in steps[-MAX_STEPS:] for line in step_lines(console, step, running_text=under_way))
     return [*earlier, *lines]
 
@@ -581,7 +660,8 @@ def _list_waits(page: Page, command: CommandFor) -> list[RenderableType]:
     waits = list_waits(page.view.state, page.view.pending, command, page.requests)
     lines = [line for wait in waits for line in wait_lines(wait, indent=2, width=_LABEL)]
     if page.messages:
-        lines.append(_indent(Text(f"{plural(page.messages, 'message')} will be read when the run resumes")))
+        unread = "{count, plural, one {# message} other {# messages}} will be read when the run resumes"
+        lines.append(_indent(Text(translate("show.unread", unread, count=page.messages))))
     return lines
 
 
@@ -589,14 +669,29 @@ def _indent(text: Text) -> Padding:
     return Padding(text, (0, 0, 0, 2), expand=False)
 
 
+def _describe_workspace(mode: str) -> str:
+    match mode:
+        case "shared":
+            return translate("show.workspace_shared", "shared: tools work in your files")
+        case "isolated":
+            return translate("show.workspace_isolated", "isolated: tools work in the run's own directory")
+        case _:
+            return mode
+
+
 def _next_commands(page: Page, command: CommandFor) -> dict[str, str]:
     """Return the next commands by label."""
     state = page.view.state
     if not state.open:
-        verbs = {"read": "transcript", "verify": "verify", "export": "runs export"}
-        return {label: command(verb) for label, verb in verbs.items()}
-    tell, end = {"send": f"{command('runs send')} TEXT"}, {"cancel": command("runs cancel")}
+        return {
+            translate("next.read", "read"): command("runs transcript"),
+            translate("next.verify", "verify"): command("runs verify"),
+            translate("next.export", "export"): command("runs export"),
+        }
+    tell = {translate("next.send", "send"): f"{command('runs send')} TEXT"}
+    end = {translate("next.cancel", "cancel"): command("runs cancel")}
     if state.status in (RunStatus.PENDING, RunStatus.RUNNING):
-        resume = f"{command('runs resume')} (if no process executes it)"
-        return {"follow": f"{command('runs tail')} --follow", **tell, "go on": resume, **end}
-    return {"read": command("transcript"), **tell, **end}
+        resume = translate("next.resume_idle", "{command} (if no process executes it)", command=command("runs resume"))
+        follow = {translate("next.follow", "follow"): f"{command('runs tail')} --follow"}
+        return {**follow, **tell, translate("next.resume", "go on"): resume, **end}
+    return {translate("next.read", "read"): command("runs transcript"), **tell, **end}

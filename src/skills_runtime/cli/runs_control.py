@@ -5,23 +5,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from skills_runtime.cli.language import translate, translate_status
 from skills_runtime.cli.options import (
     Approvals,
     Assignments,
     ConfigFiles,
     ConfigOptions,
     EventsAsJson,
+    HiddenSandbox,
     Json,
+    ModelName,
     NoColor,
     Quiet,
+    RunDirectory,
     RunReference,
     ViewOptions,
     WorkspaceRoot,
     check_text,
+    choose_run_directory,
     find_run,
     open_service,
     parse_answers,
-    parse_optional_path,
     read_message,
     repeatable,
 )
@@ -65,7 +69,8 @@ def send(
     with open_service(ConfigOptions(workspace_root)) as service:
         message = service.send(run, message_text)
         state = service.view(run).state
-    return _write_queued(message, f"message {message.position}", state, context.obj.name, as_json=as_json)
+    subject = translate("send.message", "message {number}", number=str(message.position))
+    return _write_queued(message, subject, state, context.obj.name, as_json=as_json)
 
 
 @app.command(
@@ -98,15 +103,20 @@ def answer(
     with open_service(ConfigOptions(workspace_root)) as service:
         message = service.answer_once(run, answers, call_id=call)
         state = service.view(run).state
-    return _write_queued(
-        message, f"the answer to `{message.body['call_id']}`", state, context.obj.name, as_json=as_json
-    )
+    subject = translate("send.answer", "the answer to `{call}`", call=message.body["call_id"])
+    return _write_queued(message, subject, state, context.obj.name, as_json=as_json)
 
 
 def _write_queued(message: "InboxMessage", subject: str, state: RunState, program: str, *, as_json: bool) -> int:
     """Print when a run will read a message, and the command that resumes it where needed."""
-    when = "at the next turn" if state.status is RunStatus.RUNNING else "when the run resumes"
-    text = f"{subject} was sent to the run `{message.run_id}`; it is read {when}"
+    text = translate(
+        "send.queued",
+        "{subject} was sent to the run `{run}`; "
+        "{when, select, running {it is read at the next turn} other {it is read when the run resumes}}",
+        subject=subject,
+        run=message.run_id,
+        when=state.status.value,
+    )
     return write_receipt(message, text, _resume_command(state, program), as_json=as_json)
 
 
@@ -132,7 +142,8 @@ def cancel(
     import asyncio  # slow, and help needs none of it
 
     def say_waiting() -> None:
-        sys.stderr.write("waiting for the process that executes the run to stop\n")
+        text = translate("cancel.waiting", "waiting for the process that executes the run to stop")
+        sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
     reason_text = check_text(reason, "--reason")
@@ -141,7 +152,9 @@ def cancel(
     if state.status is not RunStatus.CANCELLED:
         raise LogEnded(f"the run `{state.run_id}` is {state.status}: it finished before it could be cancelled")
     receipt = Receipt(run_id=state.run_id, status=state.status.value, reason=reason_text)
-    return write_receipt(receipt, f"the run `{state.run_id}` is cancelled", as_json=as_json)
+    return write_receipt(
+        receipt, translate("cancel.done", "the run `{run}` is cancelled", run=state.run_id), as_json=as_json
+    )
 
 
 @review.command(
@@ -161,9 +174,15 @@ def approve(
     with open_service(ConfigOptions(workspace_root)) as service:
         status = service.review(run, accept=True, note=note_text)
         state = service.view(run).state
-    reason = f": {state.failure_reason}" if state.failure_reason else ""
     receipt = Receipt(run_id=state.run_id, status=status.value, note=note_text)
-    write_receipt(receipt, f"approved; the run `{state.run_id}` is {status}{reason}", as_json=as_json)
+    text = translate(
+        "review.approved",
+        "approved; the run `{run}` is {status}{reason, select, none {} other {: {reason}}}",
+        run=state.run_id,
+        status=translate_status(status, status),
+        reason=state.failure_reason,
+    )
+    write_receipt(receipt, text, as_json=as_json)
     return exit_code_for(status)
 
 
@@ -186,7 +205,9 @@ def revise(
         status = service.review(run, accept=False, note=note_text)
         state = service.view(run).state
     receipt = Receipt(run_id=state.run_id, status=status.value, note=note_text)
-    text_shown = f"the run `{state.run_id}` needs revision; it reads your note when it resumes"
+    text_shown = translate(
+        "review.revised", "the run `{run}` needs revision; it reads your note when it resumes", run=state.run_id
+    )
     return write_receipt(receipt, text_shown, _resume_command(state, context.obj.name), as_json=as_json)
 
 
@@ -199,6 +220,7 @@ def resume(
     adopt: Annotated[
         bool, typer.Option("--adopt", help="Take over a run from a machine whose key is not here.")
     ] = False,
+    model: ModelName = None,
     approvals: Approvals = None,
     as_json: EventsAsJson = False,
     quiet: Quiet = False,
@@ -211,7 +233,8 @@ def resume(
     """Resume a run that was stopped, was killed, or is waiting."""
     from skills_runtime.cli.live import resume_run  # slow, and help needs none of it
 
-    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options = ConfigOptions(workspace_root, config, assignments, model)
+    view = ViewOptions(as_json, quiet, no_color)
     return resume_run(run, options, view, context.obj, approvals=approvals, adopt=adopt).exit_code
 
 
@@ -225,8 +248,10 @@ def fork(
         int | None, typer.Option("--at", metavar="SEQ", help="The last event to keep; the end by default.")
     ] = None,
     prompt: Annotated[str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="The new task.")] = None,
-    sandbox: Annotated[str | None, typer.Option("--sandbox", metavar="DIR", help="The new run directory.")] = None,
+    run_dir: RunDirectory = None,
+    sandbox: HiddenSandbox = None,
     run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the new run.")] = None,
+    model: ModelName = None,
     approvals: Approvals = None,
     as_json: EventsAsJson = False,
     quiet: Quiet = False,
@@ -241,10 +266,11 @@ def fork(
     from skills_runtime.cli.live import fork_run
     from skills_runtime.engine import RunRequest
 
-    options, view = ConfigOptions(workspace_root, config, assignments), ViewOptions(as_json, quiet, no_color)
+    options = ConfigOptions(workspace_root, config, assignments, model)
+    view = ViewOptions(as_json, quiet, no_color)
     request = RunRequest(
         prompt=prompt or "",
-        sandbox_path=parse_optional_path(sandbox, option="--sandbox"),
+        sandbox_path=choose_run_directory(run_dir, sandbox),
         run_id=run_id,
         fork_of=run,
         fork_at=at,
@@ -266,13 +292,11 @@ def replay(
     with open_service(ConfigOptions(workspace_root, config, assignments)) as service:
         divergence = asyncio.run(service.replay(run))
     if divergence is None:
-        write_text("no divergence\n")
+        write_text(translate("replay.same", "no divergence") + "\n")
     else:
-        write_text(
-            f"action {divergence.number} differs\n"
-            f"- {divergence.recorded or 'the end'}\n"
-            f"+ {divergence.replayed or 'the end'}\n"
-        )
+        end = translate("replay.end", "the end")
+        heading = translate("replay.differs", "action {number} differs", number=str(divergence.number))
+        write_text(f"{heading}\n- {divergence.recorded or end}\n+ {divergence.replayed or end}\n")
     return 0 if divergence is None else 1
 
 

@@ -30,9 +30,10 @@ from skills_runtime.cli.options import (
     resolve_settings,
 )
 from skills_runtime.cli.output import write_json
-from skills_runtime.cli.program import ExampleCommand, create_app
+from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import ConfigError
+from skills_runtime.installation import find_installation, studio_directory
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from skills_runtime.service.access import ApiKey, KeyFile, RunningService
 
 _DISPLAY_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY")
+
+STUDIO = "/studio/"
 
 app = create_app()
 keys = create_app(
@@ -53,11 +56,15 @@ Listen = Annotated[
     list[str],
     repeatable("--listen", metavar="HOST:PORT", help="The address to listen on (127.0.0.1:8000); repeatable."),
 ]
+Host = Annotated[
+    str | None, typer.Option("--host", metavar="ADDRESS", help="The address to listen on (127.0.0.1), with `--port`.")
+]
+Port = Annotated[int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="The port (8000).")]
 Preset = Annotated[
     str | None, typer.Option("--preset", metavar="NAME", help="A preset; skill-service listens on port 8080.")
 ]
 SkillsDir = Annotated[
-    str | None, typer.Option("--skills-dir", metavar="DIR", help="The directory of executable skills (./skills).")
+    str | None, typer.Option("--skills-dir", metavar="DIR", help="Serve only the skills in this directory.")
 ]
 ArtifactsDir = Annotated[
     str | None, typer.Option("--artifacts-dir", metavar="DIR", help="The directory for executions (./artifacts).")
@@ -94,10 +101,13 @@ AccessLog = Annotated[bool, typer.Option("--access-log", help="Log every request
 Show = Annotated[bool, typer.Option("--show", help="Show the running services and their links, then exit.")]
 
 
-@app.command("serve", cls=ExampleCommand, epilog="serve\nserve --preset skill-service --skills-dir ./skills")
+@app.command(
+    "serve", cls=ExampleCommand, epilog="serve --port 8010\nserve --preset skill-service --skills-dir ./skills"
+)
 def serve(
-    context: typer.Context,
     *,
+    host: Host = None,
+    port: Port = None,
     listen: Listen,
     preset: Preset = None,
     skills_dir: SkillsDir = None,
@@ -119,15 +129,24 @@ def serve(
     if show:
         return _show_services()
     options = ServeOptions(
-        listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
+        choose_address(host, port, listen),
+        preset,
+        skills_dir,
+        artifacts_dir,
+        allow_host,
+        closed,
+        concurrent,
+        waiting,
+        max_body,
+        rate,
+        access_log,
     )
     config_options = ConfigOptions(workspace_root, config, assignments)
-    return _serve_until_stopped(options, config_options, context.obj.name, new_token=new_token)
+    return _serve_until_stopped(options, config_options, new_token=new_token)
 
 
-@app.command("studio", cls=ExampleCommand, epilog="studio\nstudio --no-browser --listen 8010")
+@app.command("studio", cls=ExampleCommand, epilog="studio\nstudio --no-browser --port 8010")
 def studio(
-    context: typer.Context,
     *,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
@@ -135,6 +154,8 @@ def studio(
     workspace_root: WorkspaceRoot = ".",
     config: ConfigFiles,
     assignments: Assignments,
+    host: Host = None,
+    port: Port = None,
     listen: Listen,
     preset: Preset = None,
     skills_dir: SkillsDir = None,
@@ -153,20 +174,44 @@ def studio(
     if show:
         return _show_services()
     options = ServeOptions(
-        listen, preset, skills_dir, artifacts_dir, allow_host, closed, concurrent, waiting, max_body, rate, access_log
+        choose_address(host, port, listen),
+        preset,
+        skills_dir,
+        artifacts_dir,
+        allow_host,
+        closed,
+        concurrent,
+        waiting,
+        max_body,
+        rate,
+        access_log,
     )
     config_options = ConfigOptions(workspace_root, config, assignments)
     on_ready = None if no_browser else _open_page
-    return _serve_until_stopped(
-        options, config_options, context.obj.name, new_token=new_token, page="/studio/", on_ready=on_ready
-    )
+    return _serve_until_stopped(options, config_options, new_token=new_token, page=STUDIO, on_ready=on_ready)
+
+
+def choose_address(host: str | None, port: int | None, listen: Sequence[str]) -> "Address":
+    """Return where to listen: `--host` and `--port` are one address, and exclude `--listen`."""
+    if listen and (host is not None or port is not None):
+        raise UsageError("give the address once, as `--host ADDRESS --port N` or as `--listen HOST:PORT`")
+    return Address(tuple(listen), host.strip("[]") if host is not None else None, port)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen, as given on the command line."""
+
+    listen: tuple[str, ...]
+    host: str | None
+    port: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
     """The options of `serve` and `studio`."""
 
-    listen: Sequence[str]
+    address: Address
     preset: str | None
     skills_dir: str | None
     artifacts_dir: str | None
@@ -182,25 +227,29 @@ class ServeOptions:
 def _serve_until_stopped(
     options: ServeOptions,
     config_options: ConfigOptions,
-    program: str,
     *,
     new_token: bool,
     page: str = "/",
     on_ready: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> int:
-    """Serve, and say where; `opened` is given the link to `page` as soon as requests are taken."""
+    """Serve until stopped; call `on_ready` with the link to `page` once requests are accepted."""
     import asyncio
 
+    if page == STUDIO:
+        _check_studio()
     server_module = _import_server()
     from skills_runtime.service import notices
     from skills_runtime.service.access import service_token
 
-    resolved = resolve_settings(config_options, program=program)
+    resolved = resolve_settings(config_options)
     settings = _build_settings(options, config_options, resolved)
     if new_token:
         service_token(settings.state, renew=True)
     _set_up_logs(access=options.access_log)
     messages = [*resolved.notices, *notices(resolved.environment.process)]
+    own = settings.workspace_root / "skills"
+    if settings.skills_dir is None and any(own.glob("*/skill.yaml")):
+        messages.append(f"the skills in {own} are not served; serve only them with `--skills-dir {own}`")
     is_local = all(listener.is_loopback for listener in settings.listen)
     if not is_local and all(key.revoked_at is not None for key in _key_file(settings.state).list()):
         messages.append("remote clients have no access yet; create a key with `keys create NAME --scope execute`")
@@ -208,7 +257,8 @@ def _serve_until_stopped(
         sys.stderr.write(f"note: {notice}\n")
 
     def announce(server: "RunningService", listeners: "Sequence[Listener]") -> None:
-        lines = [f"Serving {settings.skills_dir} on {', '.join(f'http://{listener.text}' for listener in listeners)}"]
+        served = settings.skills_dir or settings.workspace_root
+        lines = [f"Serving {served} on {', '.join(f'http://{listener.text}' for listener in listeners)}"]
         link = server.link_to(page)
         if listeners[0].is_loopback:
             lines.append(f"Open {link}")
@@ -221,6 +271,12 @@ def _serve_until_stopped(
     return 0
 
 
+def _check_studio() -> None:
+    """Raise how to get the web app if this installation has none."""
+    if not (studio_directory() / "index.html").is_file():
+        raise ConfigError("this installation has no Studio, the web app", hint=find_installation().studio_hint())
+
+
 def _import_server() -> ModuleType:
     try:
         from skills_runtime.service import server as serving
@@ -228,7 +284,8 @@ def _import_server() -> ModuleType:
         if (error.name or "").partition(".")[0] not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
             raise
         raise ConfigError(
-            f"the HTTP service needs the package `{error.name}`", hint="pip install 'skills-runtime[service]'"
+            f"the HTTP service needs the package `{error.name}`",
+            hint=f"`{find_installation().extra_command('service')}` installs it",
         ) from error
     return serving
 
@@ -238,7 +295,9 @@ def _build_settings(options: ServeOptions, config_options: ConfigOptions, resolv
     from skills_runtime.service import ServiceOptions, settings_from
 
     service_options = ServiceOptions(
-        listen=tuple(options.listen),
+        listen=options.address.listen,
+        host=options.address.host,
+        port=options.address.port,
         preset=options.preset,
         skills_dir=parse_optional_path(options.skills_dir, option="--skills-dir"),
         artifacts_dir=parse_optional_path(options.artifacts_dir, option="--artifacts-dir"),

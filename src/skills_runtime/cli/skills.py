@@ -1,9 +1,11 @@
 """The `skills` commands: create, validate, show, list, route and trust skills."""
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,12 +25,12 @@ from skills_runtime.cli.options import (
 )
 from skills_runtime.cli.output import plural, write_json
 from skills_runtime.cli.program import ExampleCommand, UsageError, create_app, interrupts
-from skills_runtime.errors import EXIT_CODES, ValidationFailed
+from skills_runtime.errors import EXIT_CODES, NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills import Diagnostic, RoutingExplanation, SkillChange, SkillList
+    from skills_runtime.skills import Diagnostic, RoutingExplanation, Runtime, SkillChange, SkillList
 
 app = create_app(
     "skills",
@@ -105,7 +107,6 @@ def _show_diagnostics(diagnostics: "Sequence[Diagnostic]") -> None:
     "show", cls=ExampleCommand, epilog="skills show ./my-skill\nskills show '$[web:mvp].article-writer' --json"
 )
 def skills_show(
-    context: typer.Context,
     *,
     skill: Annotated[
         str,
@@ -121,7 +122,7 @@ def skills_show(
 
     options = ConfigOptions(workspace_root, config, assignments)
     text = check_text(skill, "PATH|NAME")
-    skill_record = find_at_path(text) or find_by_name(text, resolve_settings(options, program=context.obj.name))
+    skill_record = find_at_path(text) or find_by_name(text, resolve_settings(options))
     if as_json:
         write_json(describe_skill(skill_record))
     else:
@@ -158,7 +159,6 @@ def _show_skill(skill: Mapping[str, Any]) -> None:
     epilog='skills route "turn these notes into slides"\nskills route "fix the build" --limit 3 --json',
 )
 def skills_route(
-    context: typer.Context,
     *,
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task to route.")],
     limit: Annotated[
@@ -183,7 +183,7 @@ def skills_route(
 
     if not check_text(task, "TASK").strip():
         raise ValidationFailed("the task is empty", hint="describe the task")
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     library = load_library_at(source) if source else load_library(resolved)
     paths = [check_text(file, "--path") for file in path]
     explained = explain_routing(task, library, resolved, paths=paths, limit=limit)
@@ -215,32 +215,63 @@ def _show_routing(explained: "RoutingExplanation") -> None:
     cls=ExampleCommand,
     epilog=(
         "skills new release-notes\n"
-        'skills new release-notes --dir skills --description "Writes release notes. Use before a release."'
+        'skills new csv-summary --python --description "Summarizes CSV files. Use it for tables."'
     ),
 )
 def skills_new(
     *,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Lowercase letters, digits and single hyphens.")],
+    python: Annotated[bool, typer.Option("--python", help="Add a working Python program, schemas and a test.")] = False,
+    node: Annotated[bool, typer.Option("--node", help="The same with a Node program.")] = False,
+    shell: Annotated[bool, typer.Option("--shell", help="The same with a shell program.")] = False,
     directory: Annotated[str, typer.Option("--dir", metavar="DIR", help="The parent directory.")] = ".agents/skills",
     description: Annotated[
         str, typer.Option("--description", metavar="TEXT", help="What the skill does and when to use it.")
     ] = "",
 ) -> int:
-    """Create a new skill."""
-    from skills_runtime.skills import create_skill  # slow, and help needs none of it
+    """Create a new skill, which is trusted because you created it."""
+    # The library is slow to import, and help needs none of it.
+    from skills_runtime.config import process_environ
+    from skills_runtime.skills import Runtime, choose_language, create_skill
 
+    languages: tuple[tuple[Runtime, bool], ...] = (("python", python), ("node", node), ("shell", shell))
+    runtimes: list[Runtime] = [runtime for runtime, is_chosen in languages if is_chosen]
+    if len(runtimes) > 1:
+        raise UsageError(f"`--{runtimes[0]}` and `--{runtimes[1]}` exclude each other")
+    runtime: Runtime | None = runtimes[0] if runtimes else None
+    parent = parse_path(directory, option="--dir")
     file = create_skill(
         check_text(name, "NAME"),
-        parse_path(directory, option="--dir"),
+        parent,
         check_text(description, "--description").strip(),
+        runtime=runtime,
+        language=choose_language(process_environ()),
     )
     print(readable_line(display_path(file)))
+    sys.stdout.flush()
+    _write_next_steps(file.parent, runtime)
     return 0
+
+
+def _write_next_steps(directory: Path, runtime: "Runtime | None") -> None:
+    """Trust the new skill, and print the commands to try next."""
+    from skills_runtime.config import state_home
+    from skills_runtime.skills import TrustStore, load_library, next_commands
+
+    try:
+        TrustStore(state_home()).trust_skill(directory)
+        library = load_library(resolve_settings(ConfigOptions()))
+        is_usable = any(skill.directory == directory.resolve() for skill in library.list())
+    except SkillsRuntimeError as error:  # the skill is there all the same
+        sys.stderr.write(f"notice: the skill is not trusted yet: {readable_line(error.message)}\n")
+        is_usable = False
+    near = Path(display_path(directory))
+    commands = next_commands(directory.name, near, runtime, source=None if is_usable else near.parent)
+    sys.stderr.write("next:\n" + "".join(f"  {readable_line(command)}\n" for command in commands))
 
 
 @app.command("list", cls=ExampleCommand, epilog="skills list --workspace-root ./project --json\nskills list --watch")
 def skills_list(
-    context: typer.Context,
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Keep watching and print changes until Ctrl-C.")] = False,
     as_json: Json = False,
@@ -254,7 +285,7 @@ def skills_list(
 
     from skills_runtime.skills import list_skills
 
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     if watch:
         asyncio.run(_watch(resolved, as_json=as_json))
     elif as_json:
@@ -294,10 +325,9 @@ async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
 
 def _show_list(skill_list: "SkillList") -> None:
     """Print the list of skills."""
-    if not skill_list.skills:
-        print("no skills found; create one with `skills new NAME`")
-    for skill in skill_list.skills:
-        print(f"{skill.state:9} {readable_line(skill.mention or skill.name)}")
+    for skill in sorted(skill_list.skills, key=lambda skill: skill.state == "built-in"):
+        program = f"  [{skill.runtime}]" if skill.runtime else ""
+        print(f"{skill.state.replace('-', ' '):9} {readable_line(skill.mention or skill.name)}{program}")
         _show_about(skill.reason or skill.description, skill.path)
     for problem in skill_list.problems:
         print(f"{problem.severity}: {readable_line(problem.message)}")
@@ -307,8 +337,10 @@ def _show_list(skill_list: "SkillList") -> None:
             print(f"  hint: {readable_line(problem.hint)}")
     if len(skill_list.skills) > 1:
         numbers = Counter(skill.state for skill in skill_list.skills)
-        states = ", ".join(f"{number} {state}" for state, number in sorted(numbers.items()))
+        states = ", ".join(f"{number} {state.replace('-', ' ')}" for state, number in sorted(numbers.items()))
         print(f"{plural(len(skill_list.skills), 'skill')}: {states}")
+    if all(skill.state == "built-in" for skill in skill_list.skills):
+        print("create your own with `skills new NAME`; a built-in skill is used when a task names it")
 
 
 def show_change(change: "SkillChange") -> None:
@@ -325,26 +357,50 @@ def _show_about(text: str, path: str) -> None:
     print(f"          {readable_line(path)}")
 
 
-@app.command("trust", cls=ExampleCommand, epilog="skills trust\nskills trust ./project --remove")
+@app.command("trust", cls=ExampleCommand, epilog="skills trust csv-summary\nskills trust ./project --remove")
 def skills_trust(
     *,
-    directory: Annotated[
-        str, typer.Argument(metavar="[DIR]", help="A directory of the project; its whole repository is trusted.")
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME|DIR]",
+            help="A skill of the project; or a directory of the project, whose whole repository is trusted.",
+        ),
     ] = ".",
     remove: Annotated[bool, typer.Option("--remove", help="Revoke the trust.")] = False,
 ) -> int:
-    """Trust a project, so that its skills are offered."""
+    """Trust one skill, or a whole project, so that its skills are used."""
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import state_home
     from skills_runtime.skills import TrustStore, find_project_root
 
-    project = find_project_root(parse_path(directory, option="DIR"))
-    store = TrustStore(state_home())
+    store, skill = TrustStore(state_home()), _find_to_trust(check_text(target, "NAME|DIR"))
+    if skill is not None:
+        change, path, label = (store.forget_skill if remove else store.trust_skill), skill, f"the skill {skill}"
+    else:
+        path = find_project_root(parse_path(target, option="DIR"))
+        change, label = (store.forget if remove else store.trust), str(path)
+    is_changed = change(path)
     if remove:
-        is_changed = store.forget(project)
         outcome = "is no longer trusted" if is_changed else "was not trusted"
     else:
-        is_changed = store.trust(project)
         outcome = "is now trusted" if is_changed else "is already trusted"
-    print(f"{readable_line(str(project))} {outcome}")
+    print(f"{readable_line(label)} {outcome}")
     return 0
+
+
+def _find_to_trust(text: str) -> Path | None:
+    """Return the directory of the skill that a text names, or nothing if it names a directory of a project."""
+    from skills_runtime.skills import find_skill_to_trust
+
+    path = Path(text)
+    if text.startswith("$[") or (text.strip("./") and "/" not in text):
+        library_skill = find_skill_to_trust(text, resolve_settings(ConfigOptions()))
+        if library_skill is not None:
+            return library_skill
+        if not path.is_dir():
+            raise NotFound(f"there is no skill `{text}` in this project", hint="`skills list` shows every skill")
+        return None
+    is_skill = any((path / name).is_file() for name in ("SKILL.md", "skill.yaml"))
+    is_project = os.path.lexists(path / ".git") or path.resolve() == Path.cwd()
+    return path.resolve() if is_skill and not is_project else None

@@ -1,6 +1,7 @@
 """The `skills exec` and `skills eval` commands."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,6 @@ from skills_runtime.cli.options import (
     WorkspaceRoot,
     check_text,
     display_path,
-    model_name,
     parse_optional_path,
     parse_path,
     repeatable,
@@ -58,7 +58,6 @@ ERROR_KINDS = {"timeout": "timeout", "cancelled": "cancelled", "resource_limit":
     epilog=("skills eval ./my-skill --runs 5 --among ./skills\nskills eval evals.json --skill ./my-skill --json"),
 )
 def skills_eval(
-    context: typer.Context,
     *,
     path: Annotated[
         str,
@@ -92,7 +91,7 @@ def skills_eval(
     # The engine is slow to import, and help needs none of it.
     import asyncio
 
-    from skills_runtime.agent import backend_for
+    from skills_runtime.agent import backend_for, describe_models
     from skills_runtime.engine import AgentTrials
     from skills_runtime.skills.evals import (
         EvalPlan,
@@ -109,8 +108,8 @@ def skills_eval(
         skill=parse_optional_path(skill, option="--skill"),
         among=[parse_path(directory_path, option="--among") for directory_path in among],
     )
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
-    backend, model = backend_for(resolved), model_name(resolved)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
+    backend, model = backend_for(resolved), describe_models(resolved)
     directory = open_eval_directory(suite, parse_optional_path(out, option="--out"), Path.cwd(), model)
     skills = TrialSkills(directory.skill, resolved.environment.process, directory.distractors)
     plan = EvalPlan(runs=runs, parallel=parallel, judge=not no_judge, baseline=not no_baseline)
@@ -171,7 +170,8 @@ def _show_report(report: "EvalReport") -> None:
         rate = part.pass_rate
         assertions = "unknown" if rate is None else f"{rate.mean:.0%} ± {rate.stddev:.0%}"
         time, tokens = _format_spread(part.time_seconds), _format_spread(part.tokens)
-        usage = f"time {time} s, tokens {tokens}, cost {format_cost(part.cost_usd)}"
+        cost = format_cost(part.cost_usd).removeprefix("cost ")
+        usage = f"time {time} s, tokens {tokens}, cost {cost}"
         print(
             f"{name.replace('_', ' ')}: {_format_rate(part.passed)} of trials pass\n  assertions {assertions}, {usage}"
         )
@@ -185,7 +185,7 @@ def _show_report(report: "EvalReport") -> None:
             print(f"  {both:>12}  {readable_line(text)}")
     if report.triggers is not None:
         _show_triggers(report.triggers)
-    if report.cost_usd:
+    if report.cost_usd is not None:
         print(f"\ncost of everything: {format_cost(report.cost_usd)}")
     for error in report.errors:
         print(f"does not count: {readable_line(error)}")
@@ -272,7 +272,6 @@ def _format_spread(spread: "Spread | None") -> str:
     ),
 )
 def skills_exec(
-    context: typer.Context,
     *,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name or mention of the skill.")],
     text: Annotated[
@@ -304,7 +303,7 @@ def skills_exec(
     from skills_runtime.skills import load_library_at
 
     value = _read_input(check_text(text, "--input"))
-    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments), program=context.obj.name)
+    resolved = resolve_settings(ConfigOptions(workspace_root, config, assignments))
     options = ExecutionOptions(
         resolved=resolved,
         directory=parse_optional_path(artifacts_dir, option="--artifacts-dir"),
@@ -313,7 +312,9 @@ def skills_exec(
     executions = Executions(Workspace(workspace_root=resolved.workspace_root, state=state_home()), options)
     skill = executions.find(check_text(name, "NAME"))
     execution = asyncio.run(_execute(executions, skill, value, timeout_ms=timeout_ms, key=key))
-    return _write_execution(execution, as_json=as_json)
+    directory = executions.directory_of(execution.id)
+    command = show_command(execution.id, artifacts_dir, workspace_root)
+    return _write_execution(execution, directory, command, as_json=as_json)
 
 
 def _read_input(text: str) -> Any:
@@ -352,11 +353,20 @@ async def _execute(
             return await running
 
 
-def _write_execution(execution: "Execution", *, as_json: bool) -> int:
+def show_command(execution_id: str, artifacts_dir: str | None, workspace_root: str) -> str:
+    """Return the command that shows an execution."""
+    options = [
+        *(("--artifacts-dir", artifacts_dir) if artifacts_dir is not None else ()),
+        *(("--workspace-root", workspace_root) if workspace_root != "." else ()),
+    ]
+    return shlex.join(("skills-runtime", "executions", "show", execution_id, *options))
+
+
+def _write_execution(execution: "Execution", directory: Path, command: str, *, as_json: bool) -> int:
     """Write the output, or what went wrong, and return the exit code."""
     error, record = execution.error, execution.record
     if as_json:
-        _write_output(_build_document(execution))
+        _write_output({**_build_document(execution), "directory": str(directory)})
     else:
         if error is None:
             _write_output(execution.output)
@@ -369,7 +379,7 @@ def _write_execution(execution: "Execution", *, as_json: bool) -> int:
     kind = ERROR_KINDS.get(error.code, "exit_code")
     if not as_json:
         sys.stderr.write(execution.stderr)
-        hint = f"`{execution.id}` has its output"
+        hint = f"its files are in {display_path(directory)}; `{command}` shows it"
         if error.code == "timeout":
             settings = f"`timeout` in the `skill.yaml` of `{one_line(record.skill)}`"
             hint = f"`--timeout-ms`, or {settings}, raises the limit; {hint}"

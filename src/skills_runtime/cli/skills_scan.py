@@ -52,7 +52,6 @@ NoDotenv = Annotated[bool, typer.Option("--no-dotenv", help="Do not read a `.env
 @app.command("validate-config", cls=ExampleCommand, epilog=_PREFLIGHT)
 @app.command("preflight", cls=ExampleCommand, epilog=_PREFLIGHT)
 def skills_preflight(
-    context: typer.Context,
     *,
     pretty: Annotated[
         bool,
@@ -68,7 +67,7 @@ def skills_preflight(
 ) -> int:
     """Validate the skill settings without scanning for skills."""
     options = ConfigOptions(workspace_root, config, assignments)
-    resolved, issues = _check_settings(options, no_dotenv=no_dotenv, program=context.obj.name)
+    resolved, issues = _check_settings(options, no_dotenv=no_dotenv)
     errors = sum(issue.severity == "error" for issue in issues)
     absolute_root = str(Path(workspace_root or ".").expanduser().absolute())
     answer = {
@@ -90,7 +89,6 @@ def skills_preflight(
     "scan", cls=ExampleCommand, epilog="skills scan --workspace-root . --pretty\nskills scan --security ./my-skill"
 )
 def skills_scan(
-    context: typer.Context,
     *,
     pretty: Annotated[
         bool,
@@ -122,7 +120,7 @@ def skills_scan(
     if paths or sarif:
         raise UsageError("a PATH and `--sarif` need `--security`")
     options = ConfigOptions(workspace_root, config, assignments)
-    report = _scan(options, no_dotenv=no_dotenv, program=context.obj.name)
+    report = _scan(options, no_dotenv=no_dotenv)
     _write_escaped(report, pretty=pretty)
     if report.errors:
         return SKILLS_WRONG
@@ -145,16 +143,14 @@ def _write_escaped(value: Any, *, pretty: bool) -> None:
 # Settings
 
 
-def _check_settings(
-    config_options: ConfigOptions, *, no_dotenv: bool, program: str
-) -> "tuple[Resolved | None, tuple[Issue, ...]]":
+def _check_settings(config_options: ConfigOptions, *, no_dotenv: bool) -> "tuple[Resolved | None, tuple[Issue, ...]]":
     """Return the settings, if they can be read, and the issues of the skill settings."""
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import without_dotenv
     from skills_runtime.skills import Issue, build_issue, preflight
 
     try:
-        resolved = _resolve(config_options, program, without_dotenv() if no_dotenv else None)
+        resolved = _resolve(config_options, without_dotenv() if no_dotenv else None)
     except _InvalidSettings as refusal:
         return None, refusal.issues
     notices = resolved.environment.dotenv.notices
@@ -170,7 +166,7 @@ class _InvalidSettings(Exception):
         self.issues = issues
 
 
-def _resolve(config_options: ConfigOptions, program: str, environ: Mapping[str, str] | None) -> "Resolved":
+def _resolve(config_options: ConfigOptions, environ: Mapping[str, str] | None) -> "Resolved":
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.config import current_directory, process_environ, read_environment, resolve_workspace
 
@@ -185,7 +181,7 @@ def _resolve(config_options: ConfigOptions, program: str, environ: Mapping[str, 
     except SkillsRuntimeError as error:
         raise _InvalidSettings(_build_issue("CLI_DOTENV_LOAD_FAILED", error)) from error
     try:
-        return resolve_settings(config_options, program=program, environ=environ)
+        return resolve_settings(config_options, environ=environ)
     except SkillsRuntimeError as error:
         raise _InvalidSettings(*_list_issues(error)) from error
 
@@ -222,13 +218,13 @@ def _build_issue(code: str, error: SkillsRuntimeError) -> "Issue":
 # Skills
 
 
-def _scan(config_options: ConfigOptions, *, no_dotenv: bool, program: str) -> "ScanReport":
+def _scan(config_options: ConfigOptions, *, no_dotenv: bool) -> "ScanReport":
     """Scan all sources; report invalid settings without scanning."""
     # The library is slow to import, and help needs none of it.
     from skills_runtime.skills import Issue, build_issue, build_scan_report, load_library
 
     scan_id = RandomIds().new("scan")
-    resolved, issues = _check_settings(config_options, no_dotenv=no_dotenv, program=program)
+    resolved, issues = _check_settings(config_options, no_dotenv=no_dotenv)
     if resolved is None or any(issue.severity == "error" for issue in issues):
         return build_scan_report(scan_id, (), issues, spaces=0, sources=0)
     skills = resolved.settings.skills

@@ -6,7 +6,7 @@ import select
 import signal
 import sys
 import termios
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,17 +16,26 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli.approvals import (
+from skills_runtime.cli.approval_text import (
+    LABEL,
     call_lines,
+    card_lines,
     describe_rule,
     fact_lines,
-    parse_arguments,
     rule_paragraph,
-    title_line,
 )
-from skills_runtime.cli.options import Approving, ViewOptions, login_name
-from skills_runtime.cli.output import format_duration, labeled_table, plural, stderr_console
-from skills_runtime.engine import Interaction, approve_with_rule, build_rule, resolve_choice
+from skills_runtime.cli.approvals import parse_arguments
+from skills_runtime.cli.language import translate
+from skills_runtime.cli.options import Approving, ViewOptions, display_path, login_name
+from skills_runtime.cli.output import (
+    format_duration,
+    labeled_table,
+    local_time,
+    plural,
+    short_approval_id,
+    stderr_console,
+)
+from skills_runtime.engine import Interaction, approve_with_rule, build_rule, build_rules, resolve_choice
 from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import Event
 from skills_runtime.ports import ApprovalRequest, Decision, Parked, Question
@@ -39,16 +48,13 @@ Pause = Callable[[], AbstractAsyncContextManager[None]]
 
 _CHUNK_BYTES = 4096
 YES = "yes"
-YES_COMMANDS = frozenset({"y", YES, "s", "r"})
+YES_COMMANDS = frozenset({"y", YES, "s", "f", "a"})
+DETAIL_COMMANDS = frozenset({"?", "v"})
 MIN_PAGE_ROWS = 8
 ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
-RULE_SCOPES: Mapping[str, RuleScope] = {"run": "run", "skill": "skill", "you": "user"}
-"""Rule scopes by the word to type."""
 INDENT = 5
-ANSWER, ALLOW, REASON, WHICH = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "which?"))
+ANSWER, ALLOW, REASON, ADD = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "add it?"))
 COMMAND, ARGUMENTS, SURE = (f"{'':{INDENT}}{prompt} " for prompt in ("command>", "arguments>", "type yes>"))
-_APPROVE_KEYS = "[y] once  [s] allow this exact call for the session"
-_OTHER_KEYS = "[e] edit  [n] no  [q] stop the run  [v] show details"
 
 
 def is_interactive() -> bool:
@@ -256,7 +262,7 @@ class TerminalHuman:
 
 
 class TerminalApprover:
-    """Ask for approvals at the terminal; the end of input parks the request."""
+    """Ask for approvals at the terminal; no answer in time and the end of input park the request."""
 
     keeps_time = True  # concurrent requests are shown one after the other
 
@@ -267,32 +273,50 @@ class TerminalApprover:
 
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> Decision:
         """Decide on one call."""
-        async with self._terminal.exclusive(), asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
-            is_fully_shown = await self._terminal.show_pages(*approval_lines(request)) and is_shown_in_full(request)
-            rule = "  [r] yes, add a rule" if self._rules(request) else ""
-            timeout_text = f"  (no after {format_duration(timeout_ms)})" if timeout_ms else ""
-            self._terminal.show(_paragraph(f"{_APPROVE_KEYS}{rule}\n{_OTHER_KEYS}{timeout_text}", style="dim"))
-            decision = await self._read_decision(request, is_fully_shown=is_fully_shown)
+        async with self._terminal.exclusive():
+            try:
+                async with asyncio.timeout(timeout_ms / 1000 if timeout_ms else None):
+                    decision = await self._ask(request, timeout_ms)
+            except TimeoutError:
+                self._terminal.discard_input()  # a half-typed answer must not reach the shell
+                waited = format_duration(timeout_ms or 0)
+                silence = translate(
+                    "approval.silence",
+                    "no answer within {time}; the run waits, and `approvals approve` resumes it",
+                    time=waited,
+                )
+                self._terminal.hint(silence)
+                decision = None
         if decision is None:
             raise Parked(request.call_id)
         return msgspec.structs.replace(decision, decided_by=self._who)
 
-    async def _read_decision(self, request: ApprovalRequest, *, is_fully_shown: bool) -> Decision | None:
+    async def _ask(self, request: ApprovalRequest, timeout_ms: int | None) -> Decision | None:
+        rules = self._rules(request)
+        is_fully_shown = await self._terminal.show_pages(*approval_lines(request)) and is_shown_in_full(request)
+        self._terminal.show(_paragraph("  ".join(list_keys(with_rules=bool(rules))), style="dim"))
+        details = list(detail_lines(request, timeout_ms))
+        return await self._read_decision(request, details, is_fully_shown=is_fully_shown)
+
+    async def _read_decision(
+        self, request: ApprovalRequest, details: Sequence[RenderableType], *, is_fully_shown: bool
+    ) -> Decision | None:
         """Read a decision; None at the end of input. A call is shown in full before it can be approved."""
         while (line := await self._terminal.read(ALLOW)) is not None:
             command, _, argument = line.strip().partition(" ")
-            if command.lower() == "v" or (not is_fully_shown and command.lower() in YES_COMMANDS):
-                is_fully_shown = await self._terminal.show_pages(*approval_lines(request, full=True)) or is_fully_shown
-                if command.lower() != "v":
+            command = command.lower()
+            if command in DETAIL_COMMANDS or (not is_fully_shown and command in YES_COMMANDS):
+                is_fully_shown = await self._terminal.show_pages(*details) or is_fully_shown
+                if command not in DETAIL_COMMANDS:
                     self._terminal.hint(
                         "this is the whole call; answer again" if is_fully_shown else "the call was not shown in full"
                     )
                     self._terminal.discard_input()
                 continue
-            decision = await self._apply_command(command.lower(), argument.strip(), request)
+            decision = await self._apply_command(command, argument.strip(), request)
             if decision is not None:
                 return decision
-        self._terminal.hint("the request stays open; decide later")
+        self._terminal.hint(translate("approval.open", "the request stays open; decide later"))
         return None
 
     async def _apply_command(self, command: str, argument: str, request: ApprovalRequest) -> Decision | None:
@@ -302,18 +326,20 @@ class TerminalApprover:
                 return await self._confirm(request, ONCE, "it once", sure=command == YES)
             case "s", "":
                 return await self._confirm(request, SESSION, "this exact call for the session")
+            case "f", "":
+                return await self._approve_with_rule(request, "folder")
+            case "a", "":
+                return await self._approve_with_rule(request, "skill" if request.intent.skill else "user")
             case "", _:
                 return Decision(decision="denied")
             case (("n" | "no"), _):
                 return Decision(decision="denied", note=argument or (await self._terminal.read(REASON) or "").strip())
             case "q", _:
                 return Decision(decision="abort", note=argument)
-            case "r", "":
-                return await self._approve_with_rule(request)
             case "e", "":
                 return await self._approve_edited(request)
             case _:
-                self._terminal.hint("answer with y, s, r, e, n or q; v shows details")
+                self._terminal.hint("answer with y, s, f, a or n; ? shows details and more keys")
         return None
 
     async def _confirm(
@@ -325,30 +351,27 @@ class TerminalApprover:
         self._terminal.hint(f"high risk: type `yes` to allow {grant}")
         return decision if await self._confirm_typed() else None
 
-    async def _approve_with_rule(self, request: ApprovalRequest) -> Decision | None:
-        """Approve a call and add a rule, which is shown in full before its scope is chosen."""
-        rules = self._rules(request)
-        if not rules:
-            try:
-                build_rule(request, "run")
-            except ValidationFailed as error:
-                self._terminal.hint(f"{error.message}; {error.hint}")
-            return None
-        self._terminal.show(*rule_lines(rules))
-        scope = (await self._terminal.read(WHICH) or "").strip().lower()
-        if scope not in rules:
-            return None
+    async def _approve_with_rule(self, request: ApprovalRequest, scope: RuleScope) -> Decision | None:
+        """Approve a call and add a rule, which is shown in full and confirmed before it is added."""
         try:
-            decision = approve_with_rule(request, RULE_SCOPES[scope], self._rule_file)
+            rule = build_rule(request, scope)
+            if self._rule_file is None:
+                raise ValidationFailed("there is no file for rules", hint="approve it once")
+            self._terminal.show(*rule_lines(rule, scope, display_path(self._rule_file)))
+            self._terminal.discard_input()
+            if (await self._terminal.read(ADD) or "").strip().lower() not in ("y", YES):
+                self._terminal.hint("no rule was added; answer again")
+                return None
+            decision = approve_with_rule(request, scope, self._rule_file)
         except SkillsRuntimeError as error:
             self._terminal.hint(f"{error.message}; {error.hint}")
+            self._terminal.discard_input()  # what was typed ahead answered another question
             return None
-        if scope != "run" and self._rule_file is not None:
-            self._terminal.hint(f"the rule is in {self._rule_file}")
+        self._terminal.hint(f"added to {display_path(self._rule_file)}; delete it there to be asked again")
         return decision
 
-    def _rules(self, request: ApprovalRequest) -> dict[str, Rule]:
-        return build_rules(request, permanent=self._rule_file is not None)
+    def _rules(self, request: ApprovalRequest) -> Mapping[RuleScope, Rule]:
+        return build_rules(request)[0] if self._rule_file is not None else {}
 
     async def _approve_edited(self, request: ApprovalRequest) -> Decision | None:
         """Approve an edited call: a shell line is typed as text, other arguments as JSON."""
@@ -377,20 +400,6 @@ def find_line_argument(request: ApprovalRequest) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def build_rules(request: ApprovalRequest, *, permanent: bool = True) -> dict[str, Rule]:
-    """Build the rules that can be added for a call, by scope; `permanent` ones outlive the run."""
-    wider_scope = (
-        "skill" if request.intent.skill else "you"
-    )  # a rule for the action of a skill is limited to that skill
-    try:
-        return {
-            scope: build_rule(request, RULE_SCOPES[scope])
-            for scope in (("run", wider_scope) if permanent else ("run",))
-        }
-    except ValidationFailed:
-        return {}
-
-
 def question_lines(question: Question) -> Iterator[RenderableType]:
     """Render a question with numbered choices."""
     title = f"{readable_line(question.header)}: " if question.header else ""
@@ -406,12 +415,50 @@ def question_lines(question: Question) -> Iterator[RenderableType]:
         yield labeled_table(choices, indent=INDENT, width=2)
 
 
-def approval_lines(request: ApprovalRequest, *, full: bool = False) -> Iterator[RenderableType]:
-    """Render a call and its facts, untruncated if `full`."""
-    if not full:
-        yield title_line(request, indent=INDENT)
-    yield from call_lines(request, indent=INDENT + 2, full=full).lines
-    yield fact_lines(request, indent=INDENT + 2, full=full)
+def approval_lines(request: ApprovalRequest) -> Iterator[RenderableType]:
+    """Render the card of a call."""
+    yield from card_lines(request, indent=INDENT)
+
+
+def detail_lines(request: ApprovalRequest, timeout_ms: int | None = None) -> Iterator[RenderableType]:
+    """Render the whole call, all its facts, and every key."""
+    yield from call_lines(request, indent=INDENT + 2, full=True).lines
+    yield fact_lines(request, indent=INDENT + 2)
+    name = short_approval_id(request.approval_id)
+    expires = f"until {local_time(request.expires_at)}" if request.expires_at else ""
+    waits = f"after {format_duration(timeout_ms)} without an answer the run waits" if timeout_ms else ""
+    later = f"answer later with `approvals approve {name}`" if name else ""
+    open_text = "; ".join(filter(None, (expires, waits, later)))
+    facts = {**({"open": open_text} if open_text else {}), **describe_keys()}
+    yield labeled_table(facts, indent=INDENT + 2, width=LABEL)
+
+
+def list_keys(*, with_rules: bool) -> list[str]:
+    """List the keys of a card; those that add a rule only where one can be made."""
+    rules = [
+        f"[f] {translate('approval.folder', 'this folder')}",
+        f"[a] {translate('approval.always', 'always')}",
+    ]
+    return [
+        f"[y] {translate('approval.once', 'once')}",
+        f"[s] {translate('approval.session', 'session')}",
+        *(rules if with_rules else []),
+        f"[n] {translate('approval.no', 'no')}",
+        f"[?] {translate('approval.details', 'details')}",
+    ]
+
+
+def describe_keys() -> dict[str, str]:
+    """Describe what keys do, by key."""
+    rule = "show a rule that allows such calls in this folder, or always, and add it if you confirm"
+    return {
+        "[s]": translate("approval.session_key", "allow this exact call for the rest of the session"),
+        "[f] [a]": translate("approval.rule_key", rule),
+        "[e]": translate("approval.edit_key", "edit the call"),
+        "[n]": translate("approval.deny_key", "deny it; `n REASON` tells the model why"),
+        "[q]": translate("approval.stop_key", "deny it and stop the run"),
+        "Ctrl-D": translate("approval.later_key", "decide later; the run waits"),
+    }
 
 
 def is_shown_in_full(request: ApprovalRequest) -> bool:
@@ -419,13 +466,11 @@ def is_shown_in_full(request: ApprovalRequest) -> bool:
     return not call_lines(request, indent=INDENT + 2).left_out
 
 
-def rule_lines(rules: Mapping[str, Rule]) -> Iterator[RenderableType]:
-    """Render a rule in full, and what it allows by scope."""
-    yield _paragraph("the rule", style="bold")
-    yield rule_paragraph(next(iter(rules.values())), indent=INDENT + 2)
-    offers = {f"[{scope}]": f"allow {describe_rule(rule, RULE_SCOPES[scope])}" for scope, rule in rules.items()}
-    yield labeled_table(offers, indent=INDENT, width=0)
-    yield _paragraph("anything else cancels", style="dim")
+def rule_lines(rule: Rule, scope: RuleScope, file: str) -> Iterator[RenderableType]:
+    """Render a rule in full, and what it allows."""
+    yield _paragraph(f"this rule in {file} allows {describe_rule(rule, scope)}", style="bold")
+    yield rule_paragraph(rule, indent=INDENT + 2)
+    yield _paragraph("[y] approve and add it  anything else cancels", style="dim")
 
 
 def _paragraph(text: str, *, style: str) -> RenderableType:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from skills_runtime.config.files import path_exists, read_text, resolve_path
 from skills_runtime.errors import ConfigError
+from skills_runtime.messages import Language, parse_language
 from skills_runtime.text import printable
 
 Trust = Literal["user", "project"]
@@ -20,7 +21,10 @@ Trust = Literal["user", "project"]
 ENV_FILE = "SKILLS_RUNTIME_SDK_ENV_FILE"
 CONFIG_PATHS = "SKILLS_RUNTIME_SDK_CONFIG_PATHS"
 KEYS_DIR = "SKILLS_RUNTIME_SDK_KEYS_DIR"
+LANGUAGE_VARIABLES = ("SKILLS_RUNTIME_SDK_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
+"""The variables that set the language of messages; the first that is not empty counts."""
 VARIABLES: Mapping[str, str] = {
+    "SKILLS_RUNTIME_SDK_MODEL": "model",
     "SKILLS_RUNTIME_SDK_PLANNER_MODEL": "models.planner",
     "SKILLS_RUNTIME_SDK_EXECUTOR_MODEL": "models.executor",
     "SKILLS_RUNTIME_SDK_LLM_BACKEND": "llm.backend",
@@ -152,6 +156,12 @@ def keys_home(environ: Mapping[str, str] | None = None) -> Path:
     if keys_dir and not Path(keys_dir).is_absolute():
         raise ConfigError(f"`{KEYS_DIR}` must be an absolute path", hint="name the directory that holds the keys")
     return Path(keys_dir) if keys_dir else state_home(process) / "keys"
+
+
+def preferred_language(environ: Mapping[str, str] | None = None) -> Language:
+    """Return the language of messages that the user prefers."""
+    process = process_environ(environ)
+    return parse_language(next(filter(None, map(process.get, LANGUAGE_VARIABLES)), ""))
 
 
 def _xdg(variable: str, fallback: str, process: Mapping[str, str]) -> Path:

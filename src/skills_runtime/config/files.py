@@ -4,6 +4,7 @@ Reading is bounded and accepts regular files only; every refusal is one sentence
 here; a YAML file is just a mapping.
 """
 
+import errno
 import json
 import os
 import stat
@@ -16,8 +17,15 @@ from urllib.parse import urlsplit
 import yaml
 
 from skills_runtime.config.secrets import hide_secrets, is_variable_name
-from skills_runtime.errors import AccessRefused, ConfigError, NotFound, StorageFailed, ValidationFailed
-from skills_runtime.storage import lock_directory, wrap_write_errors, write_atomic
+from skills_runtime.errors import (
+    AccessRefused,
+    ConfigError,
+    NotFound,
+    SkillsRuntimeError,
+    StorageFailed,
+    ValidationFailed,
+)
+from skills_runtime.storage import PRIVATE_FILE, lock_directory, write_atomic
 from skills_runtime.text import printable
 
 MAX_FILE_BYTES = 1_048_576
@@ -33,8 +41,12 @@ _MAX_KEYS_BYTES = 65_536
 _RUNTIME_PREFIX = "SKILLS_RUNTIME_SDK_"
 """Prefix of variables that set settings; a key must not have such a name."""
 _MODEL_FILE_HEADER = (
-    "# The model chosen in Studio or over HTTP; what your config.yaml says counts less, a project's files count more.\n"
+    "# The model chosen with `skills-runtime init` or in Studio.\n"
+    "# It overrides your config.yaml; the files of a project override it.\n"
 )
+
+SettingPath = tuple[str | int, ...]
+"""The names and indexes that lead to a value."""
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
@@ -170,6 +182,27 @@ def _load_yaml(text: str) -> Any:
         loader.dispose()
 
 
+def locate_values(text: str) -> dict[SettingPath, tuple[int, int]]:
+    """Return line and column of every key and list entry of a YAML text that `parse_mapping` has accepted."""
+    positions: dict[SettingPath, tuple[int, int]] = {}
+
+    def visit(node: yaml.Node, path: SettingPath) -> None:
+        entries: list[tuple[str | int, yaml.Node, yaml.Node]] = []
+        if isinstance(node, yaml.MappingNode):
+            entries = [(str(key.value), key, value) for key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            entries = [(index, value, value) for index, value in enumerate(node.value)]
+        for name, marked, value in entries:
+            mark = cast(yaml.Mark, marked.start_mark)
+            positions[*path, name] = (mark.line + 1, mark.column + 1)
+            visit(value, (*path, name))
+
+    root = cast("yaml.Node | None", yaml.compose(text, Loader=_Loader))  # pyright: ignore[reportUnknownMemberType]
+    if root is not None:
+        visit(root, ())
+    return positions
+
+
 def _check_depth(text: str) -> None:
     """Refuse deep nesting from the event stream, before anything recurses into it."""
     depth = 0
@@ -220,31 +253,33 @@ def _check_keys(node: yaml.MappingNode) -> None:
         first_lines[key.value] = line
 
 
-def choose_model(home: Path, *, base_url: str | None, model: str | None, api_key_env: str | None) -> Path:
+def choose_model(
+    home: Path, *, base_url: str | None, model: str | None, api_key_env: str | None, provider: str | None = None
+) -> Path:
     """Change the given values and keep the others; `home` is the directory of the user's configuration."""
-    path, settings = home / MODEL_FILE, build_model_settings(base_url=base_url, model=model, api_key_env=api_key_env)
-    with _lock_home(home):
+    path = home / MODEL_FILE
+    settings = build_model_settings(base_url=base_url, model=model, api_key_env=api_key_env, provider=provider)
+    with lock_home(home):
         data = cast("dict[str, Any]", json.loads(json.dumps(read_mapping(path)))) if path.is_file() else {}
-        for section, values in settings.items():
-            data[section] = {**data.get(section, {}), **values}
+        if model is not None:
+            data.pop("models", None)  # they would override the new model
+        if base_url is not None:
+            data.get("llm", {}).pop("provider", None)  # it belongs to the old address
+        for section, value in settings.items():
+            data[section] = {**data.get(section, {}), **value} if isinstance(value, dict) else value
         text = yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=True)
-        _write_file(path, (_MODEL_FILE_HEADER + text).encode())
+        replace_file(path, (_MODEL_FILE_HEADER + text).encode())
     return path
 
 
 def build_model_settings(
-    *, base_url: str | None, model: str | None, api_key_env: str | None
-) -> dict[str, dict[str, str]]:
+    *, base_url: str | None, model: str | None, api_key_env: str | None, provider: str | None = None
+) -> dict[str, Any]:
     """Return the given values as settings."""
-    llm = {"base_url": base_url, "api_key_env": api_key_env}
-    models = {"planner": model, "executor": model}
-    if base_url is not None or api_key_env is not None:
-        llm["backend"] = "openai"
-    sections = {
-        section: {name: value for name, value in values.items() if value is not None}
-        for section, values in (("llm", llm), ("models", models))
-    }
-    return {section: values for section, values in sections.items() if values}
+    given = {"provider": provider, "base_url": base_url, "api_key_env": api_key_env}
+    llm = {name: value for name, value in given.items() if value is not None}
+    settings: dict[str, Any] = {"llm": {**llm, "backend": "openai"}} if llm else {}
+    return {**settings, "model": model} if model is not None else settings
 
 
 class StoredKey(NamedTuple):
@@ -308,20 +343,20 @@ def store_key(home: Path, name: str, key: str, *, address: str) -> None:
         or " " in stripped
     ):
         raise ValidationFailed("this is not a key", hint="a key has no spaces and only ASCII characters")
-    with _lock_home(home):
+    with lock_home(home):
         data = _encode_keys({**read_stored_keys(home), name: StoredKey(stripped, parse_origin(address))})
         if len(data) > _MAX_KEYS_BYTES:  # a longer file would be refused when it is read
             raise ValidationFailed("too many keys are stored", hint="remove one that is not needed any more")
-        _write_file(home / KEYS_FILE, data)
+        replace_file(home / KEYS_FILE, data)
 
 
 def delete_key(home: Path, name: str) -> bool:
     """Remove a stored key; return false if there was none."""
-    with _lock_home(home):
+    with lock_home(home):
         keys = dict(read_stored_keys(home))
         if keys.pop(name, None) is None:
             return False
-        _write_file(home / KEYS_FILE, _encode_keys(keys))
+        replace_file(home / KEYS_FILE, _encode_keys(keys))
     return True
 
 
@@ -332,18 +367,30 @@ def _encode_keys(keys: Mapping[str, StoredKey]) -> bytes:
 
 
 @contextmanager
-def _lock_home(home: Path) -> Generator[None]:
-    """Lock these files against concurrent changes."""
+def lock_home(home: Path) -> Generator[None]:
+    """Create the directory of the user's configuration and lock its files against concurrent changes."""
     with ExitStack() as stack:
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             stack.enter_context(lock_directory(home))
         except OSError as error:
-            raise StorageFailed(f"`{printable(str(home))}` cannot be used: {error.strerror}") from error
+            raise _write_error(home, error) from error
         yield
 
 
-def _write_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically; it is readable only by the user at all times."""
-    with wrap_write_errors(printable(str(path))):
-        write_atomic(path, data)
+def replace_file(path: Path, data: bytes, *, mode: int = PRIVATE_FILE) -> None:
+    """Replace a file of the user's configuration atomically; by default only the user can read it at any time."""
+    try:
+        write_atomic(path, data, mode=mode)
+    except OSError as error:
+        raise _write_error(path, error) from error
+
+
+def _write_error(path: Path, error: OSError) -> SkillsRuntimeError:
+    message = f"`{printable(str(path))}` cannot be written: {error.strerror}; nothing was changed"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFailed(message, hint="free some space on that disk, then try again")
+    hint = "make it writable, or set `XDG_CONFIG_HOME` to a directory that you can write"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return AccessRefused(message, hint=hint)
+    return StorageFailed(message, hint=hint)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from skills_runtime.config.environment import Trust
-from skills_runtime.config.problems import format_value
+from skills_runtime.config.problems import Location, format_value
 
 TrustRule = Callable[[Any, Any], Any]
 """Returns the effective value, given the current one and the project's."""
@@ -40,7 +40,7 @@ def keep_current(current: Any, proposed: Any) -> Any:
 
 
 TRUST_RULES: Mapping[str, TrustRule] = {
-    "safety.mode": _strictest(("allow",), ("ask",), ("deny",)),
+    "safety.mode": _strictest(("allow",), ("auto",), ("ask",), ("deny",)),
     "safety.allowlist": _intersect,
     "safety.denylist": _union,
     "safety.tool_allowlist": _intersect,
@@ -150,12 +150,15 @@ class ConfigSource:
     data: Tree
     label: str
     separator: Literal["#", ":", ""] = "#"
-    location: str
+    location: Location
     trust: Trust = "user"
     base: Path
+    shorthands: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The shorthand in the source, by the field it sets."""
 
     def describe_field(self, key: str) -> str:
         """Describe the origin of a field from this source."""
+        key = self.shorthands.get(key, key)
         return f"{self.label}{self.separator}{key}" if self.separator else self.label
 
 
@@ -202,9 +205,8 @@ def get_value(tree: Tree, key: str) -> Any:
 def merge_with_profile(embedded: ConfigSource, sources: Sequence[ConfigSource]) -> Merged:
     """Merge all sources over the defaults, with the preset of the chosen profile in between."""
     profile = get_value(merge_sources([embedded, *sources]).data, "sandbox.profile")
-    preset = replace(
-        embedded, data=PRESETS[profile], label=f"profile:{profile}", location=f"of the profile `{profile}`"
-    )
+    location = Location(f"of the profile `{profile}`")
+    preset = replace(embedded, data=PRESETS[profile], label=f"profile:{profile}", location=location)
     return merge_sources([embedded, preset, *sources])
 
 
@@ -237,7 +239,7 @@ def _merge_source(merged: Merged, source: ConfigSource) -> Merged:
 
 
 def _build_notice(key: str, proposed: Any, current: Any, current_source: str, source: ConfigSource) -> str:
-    prefix = f"`{key}: {format_value(proposed)}` {source.location} was ignored"
+    prefix = f"`{key}: {format_value(proposed)}` {source.location.name} was ignored"
     if TRUST_RULES.get(key, keep_current) is keep_current:
         return f"{prefix}: only the user's own configuration may set it"
     return f"{prefix}: a project file may not loosen `{format_value(current)}` ({current_source})"

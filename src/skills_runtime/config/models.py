@@ -1,14 +1,25 @@
 """All settings as one tree of frozen models; the defaults have the lowest precedence."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    model_validator,
+)
 
+from skills_runtime.config.providers import DEFAULT_PROVIDER, PROVIDERS
 from skills_runtime.config.secrets import SECRET_HINT, is_variable_name, url_has_credentials
+from skills_runtime.errors import ValidationFailed
 
 
 class Section(BaseModel):
@@ -53,6 +64,12 @@ def _validate_url(value: str) -> str:
     return value
 
 
+def _validate_provider(value: str) -> str:
+    if value not in PROVIDERS:
+        raise ValueError(f"must be one of {', '.join(PROVIDERS)}")
+    return value
+
+
 def _validate_inner_path(value: str) -> str:
     path = PurePosixPath(value)
     inside = path.parts and not path.is_absolute() and ".." not in path.parts
@@ -73,6 +90,8 @@ VariableName = Annotated[str, AfterValidator(_validate_variable_name)]
 """The name of an environment variable."""
 WebAddress = Annotated[str, AfterValidator(_validate_url)]
 """An http or https URL without credentials."""
+ProviderName = Annotated[str, AfterValidator(_validate_provider)]
+"""The id of a provider preset."""
 InnerPath = Annotated[str, AfterValidator(_validate_inner_path)]
 """A relative path that stays below its directory."""
 Count = Annotated[int, Field(ge=0)]
@@ -223,7 +242,7 @@ class ServiceSection(Section):
         " the service's own user, `closed` no one.",
     )
     skills_dir: FilePath | None = Field(
-        default=None, description="The skills to execute; `null` means `skills` in the workspace, or the bundled ones."
+        default=None, description="Serve only the skills in this directory; `null` serves all that `skills list` shows."
     )
     artifacts_dir: FilePath | None = Field(
         default=None, description="Where executions are stored; `null` means `artifacts` in the workspace."
@@ -357,7 +376,9 @@ class SkillBundles(Section):
 class SkillActions(Section):
     """Actions of skills."""
 
-    enabled: bool = Field(default=False, description="Whether skills may offer actions.")
+    enabled: bool = Field(
+        default=True, description="Whether runs may execute programs of skills; policy and sandbox check each one."
+    )
 
 
 class SkillReferences(Section):
@@ -458,7 +479,10 @@ class ContextRecovery(Section):
     mode: Literal["compact_first", "ask_first", "fail_fast"] = Field(
         default="compact_first", description="What to do first when the context is full."
     )
-    window_tokens: Positive = Field(default=128_000, description="The context window of the model in tokens.")
+    window_tokens: Positive | None = Field(
+        default=None,
+        description="The context window of the model in tokens; `null` means the model's known window, or 128000.",
+    )
     compact_at: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.8, description="The share of the window at which a run compacts automatically."
     )
@@ -497,7 +521,7 @@ class RunSettings(Section):
         default=None, description="The maximum number of tokens of a run and its sub-agents together."
     )
     max_cost_usd: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="The maximum cost of a run and its sub-agents; needs `llm.prices`."
+        default=None, description="The maximum cost of a run and its sub-agents; needs known prices."
     )
     on_limit: Literal["fail", "park"] = Field(
         default="fail", description="Whether a run that reaches a limit fails or waits for an increase."
@@ -522,8 +546,10 @@ class RunSettings(Section):
 class SafetySettings(Section):
     """Policy and approvals: which calls are allowed, need approval, or are denied."""
 
-    mode: Literal["allow", "ask", "deny"] = Field(
-        default="ask", description="What happens to a call that no rule decides."
+    mode: Literal["auto", "ask", "allow", "deny"] = Field(
+        default="auto",
+        description="What happens to a call that no rule decides: `auto` passes what the sandbox contains and can be"
+        " undone, and asks about the rest; `ask` asks; `allow` passes all but high risk; `deny` refuses.",
     )
     allowlist: Texts = Field(default=(), description="Command prefixes that are allowed without approval.")
     denylist: Texts = Field(default=(), description="Command prefixes that are always denied.")
@@ -534,7 +560,8 @@ class SafetySettings(Section):
         description="Rule files in addition to your own `rules.yaml` and the project's `config/rules.yaml`.",
     )
     approval_timeout_ms: Positive = Field(
-        default=60_000, description="How long to wait for an approval before the call is denied."
+        default=60_000,
+        description="How long to wait for an answer to an approval request before the run parks; nothing is denied.",
     )
     approval_expires_sec: Positive = Field(
         default=7 * 24 * 3600, description="How long a parked request can be decided before it must be requested again."
@@ -637,24 +664,41 @@ class LlmSettings(Section):
     """Where the model is and how it is called."""
 
     backend: Literal["openai", "fake", "replay"] = Field(default="openai", description="The backend that answers.")
+    provider: ProviderName | None = Field(
+        default=DEFAULT_PROVIDER.id,
+        description="The provider; it sets `base_url` and `api_key_env` where the same file does not.",
+    )
     base_url: WebAddress = Field(
-        default="https://api.openai.com/v1", description="The address of an OpenAI-compatible service."
+        default=DEFAULT_PROVIDER.base_url, description="The address of an OpenAI-compatible service."
     )
     api_key_env: VariableName = Field(
-        default="OPENAI_API_KEY", description="The name of the environment variable that holds the key."
+        default=DEFAULT_PROVIDER.key_env,
+        description="The name of the environment variable that holds the key; local servers need none.",
     )
     timeout_sec: Positive = Field(default=60, description="How long to wait for the service to respond, in seconds.")
     retry: Retry = Field(default_factory=Retry, description="How a failed request is repeated.")
-    prices: Annotated[tuple[ModelPrice, ...], LAX] = Field(default=(), description="The prices of models.")
+    prices: Annotated[tuple[ModelPrice, ...], LAX] = Field(
+        default=(), description="The prices of models; they override the known ones."
+    )
     fake: FakeBackend = Field(default_factory=FakeBackend, description="The scripted backend.")
     replay: ReplayBackend = Field(default_factory=ReplayBackend, description="The backend that repeats a run.")
 
 
-class ModelNames(Section):
-    """The models for each purpose."""
+def check_llm_values(values: Mapping[str, str | None]) -> None:
+    """Refuse invalid values of `llm`; those that are `None` are not checked."""
+    try:
+        LlmSettings.model_validate({field: value for field, value in values.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        problem = first["msg"].removeprefix("Value error, ")
+        raise ValidationFailed(f"`{'.'.join(map(str, first['loc']))}` {problem}") from None
 
-    planner: Text = Field(default="gpt-4", description="The model that plans.")
-    executor: Text = Field(default="gpt-4", description="The model that acts.")
+
+class ModelNames(Section):
+    """The models for each purpose, if they differ; `model` sets both."""
+
+    planner: Text = Field(default=DEFAULT_PROVIDER.model, description="The model of the first turn, which plans.")
+    executor: Text = Field(default=DEFAULT_PROVIDER.model, description="The model of all later turns.")
 
 
 class Deliverable(Section):
@@ -688,6 +732,10 @@ class Settings(Section):
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings, description="The sandbox.")
     tools: ToolSettings = Field(default_factory=ToolSettings, description="Which tools are offered to the model.")
     llm: LlmSettings = Field(default_factory=LlmSettings, description="Where the model is and how it is called.")
+    model: Text | None = Field(
+        default=None,
+        description="One model for everything: `NAME` or `provider:NAME`; `models` in the same file overrides it.",
+    )
     models: ModelNames = Field(default_factory=ModelNames, description="The models for each purpose.")
     skills: SkillsSettings = Field(default_factory=SkillsSettings, description="Where skills come from.")
     prompt: PromptSettings = Field(default_factory=PromptSettings, description="How the prompt is built.")

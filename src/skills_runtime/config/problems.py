@@ -8,19 +8,18 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from skills_runtime.config.files import SettingPath, locate_values
 from skills_runtime.config.models import CONFIG_VERSION, Settings, find_section, iterate_keys
 from skills_runtime.config.secrets import find_secret_problem, hide_secrets, is_secret_name, is_variable_field
 from skills_runtime.errors import ConfigError
 from skills_runtime.text import printable
-
-SettingPath = tuple[str | int, ...]
-"""The names and indexes that lead to a setting."""
 
 _KEY_CHARS = 80
 _VALUE_CHARS = 200
@@ -65,25 +64,45 @@ class Problem:
     path: SettingPath = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where settings stand, such as "in `a.yaml`"; with the text of a file also at which line and column."""
+
+    name: str
+    text: str = ""
+
+    def at(self, path: SettingPath) -> str:
+        """Describe the place of a setting."""
+        position = _locate(self.text).get(path) if self.text else None
+        return f"{self.name} (line {position[0]}, column {position[1]})" if position else self.name
+
+
+@lru_cache(maxsize=1)
+def _locate(text: str) -> Mapping[SettingPath, tuple[int, int]]:
+    """Return the positions in a text, which all its problems share."""
+    return locate_values(text)
+
+
 def raise_problems(problems: Sequence[Problem]) -> NoReturn:
     """Raise one error that leads with the first problem and carries them all."""
     first = problems[0]
     raise ConfigError(first.message, hint=first.hint, details={"problems": [problem.message for problem in problems]})
 
 
-def check_version(data: Mapping[str, Any], location: str) -> Problem | None:
+def check_version(data: Mapping[str, Any], location: Location) -> Problem | None:
     """Return the problem of a source written for a later version of this program."""
     version = data.get("config_version")
     if isinstance(version, bool) or not isinstance(version, int) or not CONFIG_VERSION < version < _INTEGER_LIMIT:
         return None
-    message = f"`config_version: {version}` {location} is newer than this program understands ({CONFIG_VERSION})"
+    place = location.at(("config_version",))
+    message = f"`config_version: {version}` {place} is newer than this program understands ({CONFIG_VERSION})"
     return Problem(message, "upgrade skills-runtime", ("config_version",))
 
 
-def find_unfit_values(data: Mapping[str, Any], location: str) -> list[Problem]:
+def find_unfit_values(data: Mapping[str, Any], location: Location) -> list[Problem]:
     """Find secrets, and values that no setting can hold, at any depth."""
     return [
-        Problem(f"`{format_setting_path(path)}` {location} {text}", hint, path)
+        Problem(f"`{format_setting_path(path)}` {location.at(path)} {text}", hint, path)
         for path, value in _iterate_values(data)
         for text, hint in _check_value(path, value)
     ]
@@ -118,17 +137,17 @@ def _check_value(path: SettingPath, value: object) -> Iterator[tuple[str, str]]:
         yield f"must be plain data, not a value of type `{type(value).__name__}`", "put it in quotes if it is text"
 
 
-def describe_invalid_fields(error: ValidationError, location: str) -> list[Problem]:
+def describe_invalid_fields(error: ValidationError, location: Location) -> list[Problem]:
     """Describe what the model refused, one sentence per field."""
     return [_describe_invalid_field(detail, location) for detail in error.errors(include_url=False)]
 
 
-def _describe_invalid_field(error: ErrorDetails, location: str) -> Problem:
+def _describe_invalid_field(error: ErrorDetails, location: Location) -> Problem:
     path = error["loc"]
     if error["type"] == "extra_forbidden":
         return _describe_unknown_key(path, location)
     if error["type"] == "missing":
-        return Problem(f"`{format_setting_path(path)}` {location} is missing", "add it", path)
+        return Problem(f"`{format_setting_path(path)}` {location.at(path[:-1])} is missing", "add it", path)
     names = [part for part in path if isinstance(part, str)]
     private = any(is_secret_name(name) or is_variable_field(name) or name == "base_url" for name in names)
     actual = "" if private or error["type"] == "value_error" else f", not {_describe_input(error['input'])}"
@@ -136,7 +155,8 @@ def _describe_invalid_field(error: ErrorDetails, location: str) -> Problem:
     section = find_section(Settings, setting_path[:-1])
     field = section.model_fields.get(str(setting_path[-1])) if section else None
     hint = f"correct it; it means: {field.description}" if field else "correct it"
-    return Problem(f"`{format_setting_path(path)}` {location} {_describe_requirement(error)}{actual}", hint, path)
+    message = f"`{format_setting_path(path)}` {location.at(path)} {_describe_requirement(error)}{actual}"
+    return Problem(message, hint, path)
 
 
 def _describe_requirement(error: ErrorDetails) -> str:
@@ -166,10 +186,15 @@ def _describe_input(value: object) -> str:
     return "a list" if isinstance(value, list | tuple) else printable(str(value)[:_INPUT_CHARS])
 
 
-def _describe_unknown_key(path: SettingPath, location: str) -> Problem:
+def unknown_key(key: str, location: Location) -> Problem:
+    """Return the problem of a key that is not a setting, with the nearest name."""
+    return _describe_unknown_key(tuple(key.split(".")), location)
+
+
+def _describe_unknown_key(path: SettingPath, location: Location) -> Problem:
     section = find_section(Settings, path[:-1])
     siblings = list(section.model_fields) if section else []
-    message = f"`{format_setting_path(path)}` {location} is not a setting"
+    message = f"`{format_setting_path(path)}` {location.at(path)} is not a setting"
     name = str(path[-1])[:_KEY_CHARS]
     nearest = ""
     if close := difflib.get_close_matches(name, siblings, n=1):

@@ -21,6 +21,7 @@ from skills_runtime.config.environment import (
     Trust,
     config_home,
     expand_home,
+    home,
     process_environ,
     read_environment,
     state_home,
@@ -30,8 +31,9 @@ from skills_runtime.config.files import (
     MODEL_FILE,
     current_directory,
     find_keys,
+    parse_mapping,
     path_exists,
-    read_mapping,
+    read_text,
     resolve_path,
     resolve_workspace,
 )
@@ -45,16 +47,21 @@ from skills_runtime.config.merge import (
 )
 from skills_runtime.config.models import Settings
 from skills_runtime.config.problems import (
+    Location,
     Problem,
     check_version,
     describe_invalid_fields,
     find_unfit_values,
     format_value,
     raise_problems,
+    unknown_key,
 )
-from skills_runtime.errors import ConfigError, ValidationFailed
+from skills_runtime.config.providers import DEFAULT_PROVIDER, expand_model
+from skills_runtime.errors import ConfigError, NotFound, ValidationFailed
 from skills_runtime.text import printable
 
+USER_FILE = "config.yaml"
+"""The user's own settings, in the directory of their configuration."""
 PROJECT_FILES = ("config/runtime.yaml", "kgent.yaml")
 """Files of a workspace that are read if they exist."""
 
@@ -73,8 +80,8 @@ def find_config_files(
 ) -> list[ConfigFile]:
     """Return every file to read, lowest precedence first, each once."""
     process = environment.process
-    home = config_home(process)
-    user_paths = (path for path in (home / "config.yaml", home / MODEL_FILE) if path_exists(path))
+    directory = config_home(process)
+    user_paths = (path for path in (directory / USER_FILE, directory / MODEL_FILE) if path_exists(path))
     candidates = [ConfigFile(resolve_path(path, path.parent), "user", "user") for path in user_paths]
     candidates += [
         ConfigFile(resolve_path(name, root), "project") for name in PROJECT_FILES if path_exists(root / name)
@@ -98,11 +105,11 @@ def find_config_files(
 
 def read_source(file: ConfigFile) -> ConfigSource:
     """Read the unchecked source of a file."""
-    shown_path = printable(str(file.path))
+    shown_path, text = printable(str(file.path)), read_text(file.path)
     return ConfigSource(
-        data=read_mapping(file.path),
+        data=parse_mapping(text, file.path),
         label=f"yaml:{file.kind}:{shown_path}",
-        location=f"in `{shown_path}`",
+        location=Location(f"in `{shown_path}`", text),
         trust=file.trust,
         base=file.path.parent,
     )
@@ -115,7 +122,7 @@ def read_variables(root: Path, environment: Environment) -> list[ConfigSource]:
             data=nest_value(key, value),
             label=f"env:{name}",
             separator="",
-            location=f"of the variable `{name}`",
+            location=Location(f"of the variable `{name}`"),
             trust=environment.trust(name),
             base=root,
         )
@@ -129,7 +136,11 @@ def build_source(
 ) -> ConfigSource:
     """Build the unchecked source of values passed by a caller."""
     return ConfigSource(
-        data=_to_plain_data(values, location), label=label, separator=separator, location=location, base=base
+        data=_to_plain_data(values, location),
+        label=label,
+        separator=separator,
+        location=Location(location),
+        base=base,
     )
 
 
@@ -150,7 +161,7 @@ def _to_plain_data(value: Any, location: str, depth: int = 0) -> Any:
 def build_defaults(root: Path) -> ConfigSource:
     """Return the defaults of the models, which have every field."""
     data = _make_paths_absolute(Settings().model_dump(), root, {})
-    return ConfigSource(data=data, label="yaml:embedded_default", location="of the defaults", base=root)
+    return ConfigSource(data=data, label="yaml:embedded_default", location=Location("of the defaults"), base=root)
 
 
 def validate_source(source: ConfigSource, environ: Mapping[str, str], root: Path) -> tuple[ConfigSource, list[Problem]]:
@@ -173,7 +184,7 @@ def validate_source(source: ConfigSource, environ: Mapping[str, str], root: Path
 
 
 def _find_paths_outside(
-    data: Mapping[str, Any], location: str, root: Path, environ: Mapping[str, str]
+    data: Mapping[str, Any], location: Location, root: Path, environ: Mapping[str, str]
 ) -> list[Problem]:
     """Report every path in a project's settings that leads out of its workspace, directly or by a link."""
     paths = [(key, path) for key, value in flatten(data) if can_project_set(key) for path in _collect_paths(value)]
@@ -184,7 +195,7 @@ def _find_paths_outside(
     ]
     return [
         Problem(
-            f"`{key}` {location} leads out of the workspace",
+            f"`{key}` {location.at(tuple(key.split('.')))} leads out of the workspace",
             "name a place in the workspace, or set it in your own configuration",
         )
         for key, path in paths
@@ -232,13 +243,14 @@ def read_sources(files: Iterable[ConfigFile]) -> tuple[list[ConfigSource], list[
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """Defaults of one program, just above the embedded ones; `label` names the program, as in `program:kgent`."""
+    """Defaults of a program or option, just above the embedded ones; `label` names it, as in `program:kgent`."""
 
     label: str
     values: Mapping[str, Any]
 
 
 KGENT_DEFAULTS = Defaults(values={"sandbox": {"workspace": "isolated"}}, label="program:kgent")
+RUN_DIRECTORY_DEFAULTS = Defaults(values=KGENT_DEFAULTS.values, label="option:--run-dir")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +286,13 @@ class Resolved:
         """Return the model address that the project chose and the user has not confirmed, if there is one."""
         if not {"llm.base_url", "llm.api_key_env"} & self.by_project:
             return None
-        address = ModelAddress(self.settings.llm.base_url, self.settings.llm.api_key_env)
+        llm = self.settings.llm
+        address = ModelAddress(llm.base_url, llm.api_key_env, str(self.workspace_root))
         return None if address in ModelConfirmations(state_home(self.environment.process)) else address
+
+    def describe_origin(self, key: str) -> str:
+        """Describe to the user what set a setting."""
+        return describe_source(self.sources[key], home(self.environment.process))
 
     @property
     def run_config(self) -> ResolvedRunConfig:
@@ -333,9 +350,12 @@ def _validate_sources(
 ) -> list[ConfigSource]:
     validated: list[ConfigSource] = []
     all_problems = list(problems)
+    provider: str | None = DEFAULT_PROVIDER.id
     for source in layers:
         result, source_problems = validate_source(source, environment.process, root)
-        validated.append(result)
+        if not source_problems:
+            data, shorthands, provider = expand_model(result.data, provider)
+            validated.append(replace(result, data=data, shorthands=shorthands))
         all_problems += source_problems
     if all_problems:
         raise_problems(all_problems)
@@ -355,11 +375,36 @@ class Origin:
 def snapshot(settings: Settings) -> str:
     """Return all settings as YAML, deterministically; it names variables and never holds a key."""
     data = settings.model_dump(mode="json")
-    if problems := find_unfit_values(data, "of the settings"):
+    if problems := find_unfit_values(data, Location("of the settings")):
         raise_problems(problems)
     return yaml.dump(
         data, Dumper=yaml.CSafeDumper, allow_unicode=True, default_flow_style=False, sort_keys=False, width=2**31 - 1
     )
+
+
+def select_settings(resolved: Resolved, key: str) -> Any:
+    """Return the settings of a section, or the value of one setting, as plain data; raise for an unknown key."""
+    current: Any = resolved.settings.model_dump(mode="json")
+    for name in key.split("."):
+        if not isinstance(current, dict) or name not in current:
+            problem = unknown_key(key, Location("given to `config show`"))
+            raise NotFound(problem.message, hint=problem.hint)
+        current = cast("dict[str, Any]", current)[name]
+    return current
+
+
+def describe_source(source: str, user_home: Path) -> str:
+    """Describe a source of a setting to its user: the file, the variable, or what else set it."""
+    name = source.partition("#")[0]
+    kind, _, rest = name.partition(":")
+    if name == "yaml:embedded_default":
+        return "the defaults"
+    if kind == "yaml":
+        path = Path(rest.partition(":")[2])
+        return f"~/{path.relative_to(user_home)}" if path.is_relative_to(user_home) else str(path)
+    if kind == "env":
+        return f"the variable {rest}"
+    return "the command line or session" if kind == "session_settings" else name
 
 
 def explain(resolved: Resolved) -> list[Origin]:

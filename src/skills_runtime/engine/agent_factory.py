@@ -60,7 +60,7 @@ class AgentFactory:
 
     def _build(self, resolved: Resolved) -> Agent:
         backend = self._model(resolved)
-        prices_of(resolved)
+        prices_of(resolved, backend)
         interaction = self._interaction
         options = AgentOptions(
             tools=builtin_tools(),

@@ -1,9 +1,9 @@
 """Approval requests of runs: the open ones, what the approver is shown, and the rules they suggest."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,8 +12,8 @@ from skills_runtime.errors import SkillsRuntimeError, ValidationFailed
 from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Inbox, Intent
 from skills_runtime.projections import PendingApproval, RunView
 from skills_runtime.runs import LogPorts, RunPaths, blobs_of, read_view
-from skills_runtime.safety.approvals import RuleScope, propose_rule, rule_record
-from skills_runtime.safety.policy import Rule, add_rule, user_rule_file
+from skills_runtime.safety.approvals import NETWORK, RuleScope, propose_rule, rule_record
+from skills_runtime.safety.policy import Rule, add_rule, load_rules, user_rule_file
 from skills_runtime.text import make_title
 
 SANDBOX_SUMMARY_FIELDS = (
@@ -31,8 +31,18 @@ SANDBOX_SUMMARY_FIELDS = (
     "file_access",
 )
 """Summary fields of the sandbox; `intent.fence` has all of them."""
-PERSISTENT_SCOPES = ("skill", "user")
+PERSISTENT_SCOPES = ("folder", "skill", "user")
 """The scopes of rules that outlive their run."""
+ApprovalScope = Literal["once", "session", "folder", "always", "skill"]
+"""How far an approval reaches: from `folder` on it adds a rule."""
+SCOPE_DECISIONS: Mapping[ApprovalScope, tuple[DecisionKind, RuleScope | None]] = {
+    "once": ("approved", None),
+    "session": ("approved_for_session", None),
+    "folder": ("approved", "folder"),
+    "always": ("approved", "user"),
+    "skill": ("approved", "skill"),
+}
+"""The decision and the rule of each scope."""
 
 
 class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +121,7 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any] | None = None
     """Run the call with these arguments instead."""
     rule: RuleScope | None = None
-    """Also allow such calls from now on: in this run, or always, by the same skill or by any."""
+    """Also allow such calls from now on: in this run, in this folder, or always, by the same skill or by any."""
 
     def decision_on(self, approval: OpenApproval) -> Decision:
         """Build the decision that is sent to the run."""
@@ -198,15 +208,24 @@ def rule_file_of(resolved: Resolved) -> Path:
 
 def preview_rules(request: ApprovalRequest, rule_file: Path) -> tuple[list[dict[str, Any]], str]:
     """Return the rules that could be added, as they would be written, or why there are none."""
-    scopes: tuple[RuleScope, ...] = ("run", "skill") if request.intent.skill else ("run", "user")
-    try:
-        rules: list[tuple[RuleScope, Rule]] = [(scope, build_rule(request, scope)) for scope in scopes]
-    except ValidationFailed as error:
-        return [], error.message
+    rules, problem = build_rules(request)
     return [
         {"scope": scope, "text": rule_record(rule, scope)["text"], "file": None if scope == "run" else str(rule_file)}
-        for scope, rule in rules
-    ], ""
+        for scope, rule in rules.items()
+    ], problem.message if problem is not None else ""
+
+
+def build_rules(request: ApprovalRequest) -> tuple[dict[RuleScope, Rule], ValidationFailed | None]:
+    """Return the rules that could be added, by scope, narrowest first, or why there are none."""
+    rules: dict[RuleScope, Rule] = {}
+    problem: ValidationFailed | None = None
+    scopes: tuple[RuleScope, ...] = ("run", "folder", "skill" if request.intent.skill else "user")
+    for scope in scopes:
+        try:
+            rules[scope] = build_rule(request, scope)
+        except ValidationFailed as error:
+            problem = problem or error
+    return rules, None if rules else problem
 
 
 def approve_with_rule(request: ApprovalRequest, scope: RuleScope, rule_file: Path | None) -> Decision:
@@ -217,8 +236,19 @@ def approve_with_rule(request: ApprovalRequest, scope: RuleScope, rule_file: Pat
     return Decision(decision="approved", rule=rule_record(rule, scope))
 
 
+def read_rules(record: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """Return the rules that a decision added; none where they are from another version."""
+    try:
+        return load_rules(str(record.get("text", "")), origin="")
+    except SkillsRuntimeError:
+        return ()
+
+
 def build_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
     """Return the rule that allows such calls from now on; a high-risk call is refused."""
+    if request.tool == NETWORK:
+        hint = "add it to `sandbox.egress.allow` in your own configuration"
+        raise ValidationFailed("no rule can be made of this call: rules do not decide about hosts", hint=hint)
     if request.risk.get("level") == "high":
         hint = "approve it once, or write a rule yourself"
         raise ValidationFailed("no rule can be made of this call: it is of high risk", hint=hint)

@@ -4,6 +4,7 @@
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +33,6 @@ from skills_runtime.executions import (
 )
 from skills_runtime.sandbox.egress import EgressCallbacks, EgressRecord
 from skills_runtime.skills import (
-    BUNDLED_NAMESPACE,
     RUN_FILE,
     FilesystemSource,
     IndexedSource,
@@ -42,7 +42,7 @@ from skills_runtime.skills import (
     ScanOptions,
     Skill,
     SkillError,
-    find_bundled_skills,
+    explain_untrusted,
     find_entry_point,
     load_library,
 )
@@ -63,7 +63,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path | None = None
     """Where executions are stored; `None` means below the workspace."""
     library: Library | None = None
-    """The skills to choose from; `None` means those of the settings."""
+    """The skills to choose from; `None` means all that `skills list` shows."""
     skills_dir: Path | None = None
     """Execute only the skills in this directory, by the names in their `skill.yaml`."""
     limits: ExecutionLimits | None = None
@@ -94,19 +94,21 @@ class Executions:
         """Return the executor, which runs and stores executions."""
         return self._executor
 
+    @property
+    def directory(self) -> Path:
+        """Return the directory where executions are stored."""
+        return self._options.directory or self._resolved.workspace_root / DIRECTORY
+
     def find(self, name: str) -> Skill:
         """Find an executable skill; a skill whose entry file is missing is found too and fails when it is started."""
         return self._skills.find(name)
 
     def name_of(self, skill: Skill) -> str | None:
-        """Return the name of a workspace skill among those of `skills_dir`, if it is one of them."""
-        if self._options.skills_dir is None or skill.run is None:
-            return None
-        try:
-            served = self.find(skill.run.name)
-        except NotFound:
-            return None
-        return skill.run.name if served.directory == skill.directory else None
+        """Return the name under which a workspace skill is executed here, if it can be."""
+        for executable in self._skills.list_skills().skills:
+            if executable.run is not None and executable.directory == skill.directory:
+                return executable.run.name
+        return None
 
     def list_skills(self) -> "SkillListing":
         """List the executable skills, and the problems of others."""
@@ -157,12 +159,13 @@ class Executions:
         process = self._resolved.environment.process
         if self._options.skills_dir is not None:
             return SkillRegistry(self._options.skills_dir, process)
-        return LibrarySkills(self._options.library or load_library(self._resolved), process)
+        library = self._options.library
+        return LibrarySkills(lambda: library or load_library(self._resolved))
 
     @cached_property
     def _executor(self) -> Executor:
         options, resolved = self._options, self._resolved
-        directory = options.directory or resolved.workspace_root / DIRECTORY
+        directory = self.directory
         offline, online = build_sandboxes(resolved.settings.sandbox, resolved.environment.process)
         return Executor(
             directory,
@@ -195,33 +198,45 @@ class _ExecutableSkills(Protocol):
 
 
 class LibrarySkills:
-    """The skills of a library, and the bundled ones."""
+    """The skills of a library, loaded again for every request, so that changes count at once."""
 
-    def __init__(self, library: Library, environment: Mapping[str, str]) -> None:
-        bundled = FilesystemSource(Origin("bundled", BUNDLED_NAMESPACE, "bundled"), find_bundled_skills())
-        self._libraries = (library, Library([bundled], environment=environment))
-        self._library_by_mention: dict[str, Library] = {}
+    def __init__(self, load: Callable[[], Library]) -> None:
+        self._load = load
+        self._library: Library | None = None
 
     def find(self, name: str) -> Skill:
-        """Find a skill by its mention or name; bundled skills come last."""
-        errors: list[SkillError] = []
-        for library in self._libraries:
-            try:
-                skill = find_skill(library, name)
-            except SkillError as error:
-                errors.append(error)
-            else:
-                self._library_by_mention[skill.mention.text] = library
-                return skill
-        raise errors[0]
+        """Find a skill by its mention or name, with the reason if there is none or it may not be used."""
+        self._library = self._load()
+        return find_skill(self._library, name)
 
     def list_skills(self) -> SkillListing:
-        """List the skills with an entry point; problems of other skills are reported by `skills list`."""
-        return SkillListing(tuple(skill for skill in self._libraries[0].list() if skill.run is not None), ())
+        """List the skills that can be executed, each under the name that finds it, and the problems of others."""
+        library = self._library = self._load()
+        skills = [skill for skill in library.usable() if skill.run is not None]
+        counts = Counter(skill.name for skill in skills)
+        ready, errors = list[Skill](), list[str]()
+        for skill in skills:
+            try:
+                find_entry_point(skill)
+            except SkillError as error:
+                errors.append(f"{_directory_name(skill)}: {error.message}")
+                continue
+            run = skill.run
+            assert run is not None, "only skills with a program are listed"
+            name = skill.name if counts[skill.name] == 1 else skill.mention.text
+            ready.append(msgspec.structs.replace(skill, run=msgspec.structs.replace(run, name=name)))
+        errors += [
+            f"{_directory_name(skill)}: {explain_untrusted(skill)}"
+            for skill in library.untrusted()
+            if skill.run is not None
+        ]
+        problems = (problem for problem in library.problems() if problem.code == "SKILL_SCAN_METADATA_INVALID")
+        errors += map(_describe, filter(_concerns_execution, problems))
+        return SkillListing(tuple(ready), tuple(sorted(errors)))
 
     def variables(self, skill: Skill) -> Mapping[str, str]:
         """Return the variables that a skill declares; a missing required one is an error."""
-        return declared_variables(self._library_by_mention.get(skill.mention.text, self._libraries[0]), skill)
+        return declared_variables(self._library or self._load(), skill)
 
 
 class SkillRegistry:
@@ -267,8 +282,7 @@ class SkillRegistry:
         errors = list[str]()
         for problem in report.problems:
             if _concerns_execution(problem):
-                message = problem.message.removeprefix("the skill cannot be used: ")
-                errors.append(f"{problem.name or Path(problem.locator).name}: {message}")
+                errors.append(_describe(problem))
         for skill in sorted(report.skills, key=_directory_name):
             if skill.run is None:
                 continue
@@ -276,6 +290,11 @@ class SkillRegistry:
             if existing is not skill:
                 errors.append(f"{_directory_name(skill)}: the name `{skill.run.name}` is that of another skill already")
         return SkillListing(tuple(first.values()), tuple(errors))
+
+
+def _describe(problem: Problem) -> str:
+    message = problem.message.removeprefix("the skill cannot be used: ")
+    return f"{problem.name or Path(problem.locator).name}: {message}"
 
 
 def _directory_name(skill: Skill) -> str:

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from skills_runtime.agent import previewable_tools
+from skills_runtime.agent import contains_commands, previewable_tools
 from skills_runtime.config import Resolved
 from skills_runtime.engine.approvals import preview_rules
 from skills_runtime.errors import ValidationFailed
@@ -18,12 +18,13 @@ from skills_runtime.safety.policy import Ask, PolicyDecision, SafetyMode, decide
 def explain_command(resolved: Resolved, tool: str, command: str | Sequence[str]) -> PolicyPreview:
     """Explain the decision on a command, a shell line or an argument list, that a tool would run."""
     intent = Intent(line=command) if isinstance(command, str) else Intent(argv=tuple(command))
-    return preview_command(resolved, previewable_tools(resolved), tool, intent)
+    sandboxed = contains_commands(resolved)
+    return preview_command(resolved, previewable_tools(resolved), tool, intent, sandboxed=sandboxed)
 
 
 async def explain_call(resolved: Resolved, call: PlannedCall) -> PolicyPreview:
     """Explain the decision on a call of any tool."""
-    return await preview_call(resolved, previewable_tools(resolved), call)
+    return await preview_call(resolved, previewable_tools(resolved), call, sandboxed=contains_commands(resolved))
 
 
 async def describe_decision(
@@ -78,5 +79,6 @@ def _propose_rules(
     intent = preview.intent or Intent()
     pending = draft_request(preview.spec, arguments, intent, preview.facts, verdict, PLAIN_FINGERPRINT)
     request = build_approval_request(pending, approval_id="", run_id="", call_id="", expires_at="")
+    request = msgspec.structs.replace(request, folder=str(resolved.workspace_root.resolve()))
     rules, no_rule = preview_rules(request, user_rule_file(resolved))
     return [rule for rule in rules if rule["scope"] != "run"], no_rule

@@ -2,10 +2,19 @@
 
 from pathlib import Path
 
-from skills_runtime.errors import LogCorrupt, NotFound, ValidationFailed
+from skills_runtime.errors import LogCorrupt, NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.ledger import RebuildReport, RunIndex, RunRow, rebuild
 from skills_runtime.projections import RunState
-from skills_runtime.runs import LogPorts, RunPaths, is_from_elsewhere, read_events, read_prompt, read_view, runs_root
+from skills_runtime.runs import (
+    LogPorts,
+    RunPaths,
+    fork_of,
+    is_from_elsewhere,
+    read_events,
+    read_prompt,
+    read_view,
+    runs_root,
+)
 from skills_runtime.text import make_title
 
 
@@ -67,6 +76,16 @@ def read_verified_row(index: RunIndex, root: Path, ports: LogPorts) -> tuple[Run
 def refresh(index: RunIndex, roots: list[Path], ports: LogPorts) -> RebuildReport:
     """Update the index from the directories below `roots`."""
     return rebuild(index, roots, lambda root: read_verified_row(index, root, ports))
+
+
+def is_subagent_run(row: RunRow) -> bool:
+    """Return whether a run belongs to a sub-agent; a fork has a parent too, but stands for itself."""
+    if row.parent_run_id is None:
+        return False
+    try:
+        return fork_of(RunPaths(Path(row.path))) is None
+    except (SkillsRuntimeError, OSError, ValueError, StopIteration):  # its log is damaged or gone
+        return False
 
 
 def workspace_roots(index: RunIndex, workspace_root: Path) -> list[Path]:

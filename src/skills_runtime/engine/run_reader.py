@@ -15,7 +15,7 @@ from skills_runtime.engine.approvals import OpenApproval, deduplicate, open_appr
 from skills_runtime.engine.recorded_run import RecordedRun
 from skills_runtime.engine.run_index import refresh, workspace_roots
 from skills_runtime.engine.sessions import Sessions
-from skills_runtime.engine.workspace import Workspace
+from skills_runtime.engine.workspace import LAST, Workspace
 from skills_runtime.errors import ApprovalStale, NotFound
 from skills_runtime.events import RunStatus
 from skills_runtime.ledger import PAGE_LIMIT, Ledger, Problem, RunRow, TaskRow
@@ -73,7 +73,9 @@ class RunReader:
         """Where runs are that were named by a path, by their ids."""
 
     def find(self, run: str) -> RunPaths:
-        """Find the directory of a run."""
+        """Find the directory of a run; for the user `last` is the newest one of the workspace."""
+        if run == LAST and self.workspace.for_user:
+            self.refresh()
         return self._paths_by_id.get(run) or self.workspace.find(run, self.ledger.index)
 
     def view(self, run: str) -> RunView:

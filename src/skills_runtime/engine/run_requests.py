@@ -16,7 +16,7 @@ from skills_runtime.runs import check_id
 from skills_runtime.skills import BUNDLED_NAMESPACE, Library, Skill, load_library, mentions_in, parse_mention
 
 _CHOICES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "policy_mode": ("safety.mode", ("allow", "ask", "deny")),
+    "policy_mode": ("safety.mode", ("auto", "ask", "allow", "deny")),
     "sandbox_profile": ("sandbox.profile", ("dev", "balanced", "prod")),
     "workspace": ("sandbox.workspace", ("shared", "isolated")),
 }
@@ -39,7 +39,7 @@ class RunOverrides(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     on_limit: Literal["fail", "park"] | None = None
     review: bool = False
     """Whether the result must be reviewed."""
-    policy_mode: Literal["allow", "ask", "deny"] | None = None
+    policy_mode: Literal["auto", "ask", "allow", "deny"] | None = None
     """What happens to a call that no rule decides."""
     sandbox_profile: Literal["dev", "balanced", "prod"] | None = None
     workspace: Literal["shared", "isolated"] | None = None

@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +31,17 @@ from skills_runtime.engine.json_store import IdempotencyKeys, JsonStore, KeyedRu
 from skills_runtime.engine.recovery import should_continue, should_resume
 from skills_runtime.engine.replay import Divergence, replay
 from skills_runtime.engine.run_control import RunControl
-from skills_runtime.engine.run_index import read_verified_row
+from skills_runtime.engine.run_deletion import (
+    ENDED,
+    DeletedRuns,
+    ForkIndex,
+    delete_directories,
+    list_family,
+    list_rows,
+    remove_leftovers,
+    select_prunable,
+)
+from skills_runtime.engine.run_index import is_subagent_run, read_verified_row
 from skills_runtime.engine.run_reader import RunReader
 from skills_runtime.engine.run_requests import (
     RESERVED_RUN_IDS,
@@ -54,7 +65,7 @@ from skills_runtime.errors import (
     ValidationFailed,
 )
 from skills_runtime.events import RunStatus
-from skills_runtime.ledger import Ledger, is_gone, open_ledger
+from skills_runtime.ledger import Ledger, RunRow, is_gone, open_ledger
 from skills_runtime.ports import InboxMessage
 from skills_runtime.projections import RunState, fold
 from skills_runtime.runs import (
@@ -299,6 +310,68 @@ class RunService(RunReader):
                 )
         await asyncio.to_thread(self.record, paths)
         return (await asyncio.to_thread(read_view, paths, self.ports)).state
+
+    async def delete(self, run: str, *, force: bool = False) -> DeletedRuns:
+        """Delete a run with the runs of its sub-agents; `force` cancels what has not ended."""
+        return await self._delete(run, await asyncio.to_thread(ForkIndex, self.ledger.index), force=force)
+
+    async def _delete(self, run: str, forks: ForkIndex, *, force: bool = False) -> DeletedRuns:
+        rows = await asyncio.to_thread(self._list_family, run)
+        forks.check(rows)
+        unfinished = [row for row in rows if row.status not in ENDED]
+        if unfinished and not force:
+            row = unfinished[0]
+            raise IllegalTransition(
+                f"the run `{row.run_id}` has not ended: it is {row.status}",
+                hint="cancel it first, or delete it with `--force`, which cancels it",
+            )
+        for row in unfinished:
+            await self.cancel(row.path if self.workspace.for_user else row.run_id, "deleted", patience=CANCEL_SECONDS)
+        deleted = await asyncio.to_thread(delete_directories, self.ledger.index, rows)
+        for row in rows:
+            await asyncio.to_thread(self._forget, row.run_id)
+        return deleted
+
+    def list_prunable(self, *, older_than: timedelta | None = None, keep: int | None = None) -> list[RunRow]:
+        """List the ended runs of this workspace that `prune` would delete, newest first."""
+        self.refresh()
+        rows = [row for row in list_rows(self.ledger.index) if self.workspace.has(row) and not is_subagent_run(row)]
+        return select_prunable(rows, now=SystemClock().now(), older_than=older_than, keep=keep)
+
+    async def prune(self, rows: Sequence[RunRow]) -> DeletedRuns:
+        """Delete runs that `list_prunable` listed, except those that a fork or a process needs.
+
+        Also removes what an interrupted deletion left behind.
+        """
+        await asyncio.to_thread(remove_leftovers, runs_root(self.workspace.workspace_root))
+        forks, deleted = await asyncio.to_thread(ForkIndex, self.ledger.index), DeletedRuns()
+        for row in rows:  # newest first: forks before the runs that they were forked from
+            try:
+                removed = await self._delete(row.path if self.workspace.for_user else row.run_id, forks)
+            except (IllegalTransition, LogLocked):
+                removed = DeletedRuns(skipped=(row.run_id,))
+            forks.remove(removed.run_ids)
+            deleted += removed
+        return deleted
+
+    def _list_family(self, run: str) -> list[RunRow]:
+        paths = self.find(run)
+        self.record(paths)
+        rows = list_family(self.ledger.index, self.open_recorded(run).run_id or paths.root.name)
+        if Path(rows[0].path).resolve() != paths.root.resolve():
+            raise ValidationFailed(
+                f"`{paths.root}` is a copy of the run at `{rows[0].path}`", hint="remove the copy by hand"
+            )
+        return rows
+
+    def _forget(self, run_id: str) -> None:
+        """Remove the records of a deleted run, and the link to it, if there was one."""
+        self._paths_by_id.pop(run_id, None)
+        if self._accepted is not None:
+            self._accepted.remove(run_id)
+        link = runs_root(self.workspace.workspace_root) / run_id
+        if link.is_symlink():
+            link.unlink(missing_ok=True)
 
     async def replay(self, run: str) -> Divergence | None:
         """Replay a run from its recording; return the first action that differs today."""

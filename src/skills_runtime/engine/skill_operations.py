@@ -26,12 +26,18 @@ from skills_runtime.sandbox.egress import find_reach, parse_address
 from skills_runtime.skills import (
     InspectedSkill,
     Library,
+    Runtime,
     Skill,
+    TrustStore,
     find_bundled_skills,
     inspect_directory,
     load_library,
     parse_skill,
+    render_files,
+    resolve_discovery_paths,
+    state_of,
     to_jsonable,
+    write_files,
 )
 from skills_runtime.skills.install import (
     FETCH_SECONDS,
@@ -141,6 +147,15 @@ class SkillDraft(NamedTuple):
     description: str
     body: str = ""
     title: str = ""
+    runtime: Runtime | None = None
+    """The language of its program, which starts from a template."""
+
+    def files(self) -> dict[str, str]:
+        """Return its files by their paths."""
+        if self.runtime is None:
+            return {FILE: self.text()}
+        files = render_files(self.name, self.description, self.runtime)
+        return {**files, FILE: self.text()} if self.body.strip() else files
 
     def text(self) -> str:
         """Return the whole `SKILL.md`; JSON quoting is valid YAML."""
@@ -277,7 +292,7 @@ class SkillOperations:
             "source": skill.source_id,
             "path": skill.locator,
             "directory": str(directory) if directory is not None else None,
-            "state": "offered" if skill.mention in {available.mention for available in library.list()} else "shadowed",
+            "state": state_of(skill, load_library(self._workspace.settings())),
             "editable": not reason,
             "editable_reason": reason,
             "content_hash": skill.content_hash,
@@ -296,9 +311,28 @@ class SkillOperations:
             "input_schema": _input_schema(directory) if directory is not None and skill.run is not None else None,
         }
 
-    def create(self, draft: SkillDraft, directory: str | Path | None = None) -> Path:
-        """Write a new skill into a directory, by default that of the project's skills; return its file."""
-        return write_skill(self.install_paths().skills if directory is None else directory, draft)
+    def create(self, draft: SkillDraft, directory: str | Path | None = None, *, trusted: bool) -> Path:
+        """Write a new skill into a directory, by default that of the project's skills; return its file.
+
+        With `trusted` it may be used at once; nothing else in the project becomes trusted.
+        """
+        file = write_skill(self.install_paths().skills if directory is None else directory, draft)
+        if trusted:
+            self._trust_store.trust_skill(file.parent)
+        return file
+
+    def trust(self, skill: Skill) -> bool:
+        """Trust a single skill of the project and return whether that is new."""
+        if skill.directory is None:
+            raise ValidationFailed(f"`{skill.mention.text}` is no directory, so it cannot be trusted by itself")
+        if state_of(skill, load_library(self._workspace.settings())) != "untrusted":
+            return False
+        return self._trust_store.trust_skill(skill.directory)
+
+    @property
+    def _trust_store(self) -> TrustStore:
+        environ = self._workspace.settings().environment.process
+        return TrustStore(resolve_discovery_paths(self._workspace.workspace_root, environ).state)
 
     def edit(self, skill: Skill, text: str, *, expected_digest: str) -> None:
         """Replace the text of a skill of this workspace; `expected_digest` is the digest of the replaced text.
@@ -356,7 +390,8 @@ def _refuse_outside(source: InstallSource, root: Path) -> None:
 def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
     """Create the directory of a new skill; return its file."""
     try:
-        data = draft.text().encode()
+        files = draft.files()
+        data = files[FILE].encode()
     except UnicodeEncodeError:
         raise ValidationFailed("the skill is not valid text", hint="correct its encoding") from None
     parsed = parse_skill(data, mode="lenient", directory_name=draft.name)
@@ -377,7 +412,7 @@ def write_skill(parent: str | Path, draft: SkillDraft) -> Path:
         with stage_directory(path, mode=0o755) as staged:  # fails where something was put there meanwhile
             if os.path.lexists(path):
                 raise RequestConflict(f"there is a skill `{name}` already", hint="choose another name")
-            (staged / FILE).write_bytes(data)
+            write_files(staged, files)
     except (FileExistsError, NotADirectoryError) as error:
         raise RequestConflict(f"a file is where the skill would go: {error.strerror}") from error
     except OSError as error:
@@ -391,10 +426,10 @@ def explain_not_editable(skill: Skill, workspace: Path) -> str:
     if path is None:
         return "the skill does not come from a file"
     real, root = Path(os.path.realpath(path)), Path(os.path.realpath(workspace))
-    if not real.is_relative_to(root):
-        return "the skill is not in this workspace"
     if real.is_relative_to(Path(os.path.realpath(find_bundled_skills()))):
         return "the skill comes with the runtime; copy it under another name to change it"
+    if not real.is_relative_to(root):
+        return "the skill is not in this workspace"
     if not os.access(real, os.W_OK):
         return "the file of the skill may not be written"
     return ""

@@ -10,8 +10,9 @@ import msgspec
 
 from skills_runtime.agent import log_ports
 from skills_runtime.config import Defaults, Resolved, deep_merge, resolve
+from skills_runtime.engine.run_index import is_subagent_run
 from skills_runtime.errors import NotFound, ValidationFailed
-from skills_runtime.ledger import PREFIX_LENGTH, RunIndex, RunRow
+from skills_runtime.ledger import PAGE_LIMIT, PREFIX_LENGTH, RunIndex, RunRow
 from skills_runtime.runs import (
     RunPaths,
     check_id,
@@ -23,6 +24,8 @@ from skills_runtime.runs import (
 )
 
 LOG = "events.jsonl"
+LAST = "last"
+"""Names the newest run of the workspace, unless a run has this id."""
 _HEX = re.compile(r"[0-9a-f]+")
 
 
@@ -124,6 +127,8 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         runs = runs_root(self.workspace_root)
         if (runs / check_id(text, "run") / LOG).is_file():
             return RunPaths((runs / text).resolve())
+        if text == LAST:
+            return RunPaths(Path(self._find_last(index).path))
         near = _find_by_prefix(text, runs)
         if len(near) > 1:
             raise ValidationFailed(
@@ -131,6 +136,16 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
                 hint="give more characters of the id",
             )
         return RunPaths((runs / near[0]).resolve() if near else Path(_find_row(text, index).path))
+
+    def _find_last(self, index: RunIndex) -> RunRow:
+        """Return the newest run of the workspace that is not a sub-agent's."""
+        cursor: str | None = None
+        while rows := index.list(limit=PAGE_LIMIT, before=cursor):
+            for row in rows:
+                if self.has(row) and not is_subagent_run(row):
+                    return row
+            cursor = rows[-1].cursor
+        raise NotFound("this workspace has no runs yet", hint="`skills-runtime runs list --all` lists all workspaces")
 
 
 def _find_by_prefix(text: str, path: Path) -> list[str]:

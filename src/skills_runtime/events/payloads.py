@@ -214,7 +214,10 @@ class ApprovalDecided(Payload, frozen=True):
     approval_key: str
     decision: str
     reason: str = ""
-    """The origin of the decision: `provider`, `inbox`, `session`, `timeout` or `invalid_decision`."""
+    """The origin of the decision: `provider`, `inbox` or `session`.
+
+    Older logs also have `timeout` and `invalid_decision`, where nobody decided and the call was denied.
+    """
     call_id: str = ""
     decided_by: str = ""
     approval_id: str = ""

@@ -63,7 +63,7 @@ def require_run_definition(skill: Skill) -> RunDefinition:
     if skill.run is None or skill.directory is None:
         raise ValidationFailed(
             f"the skill `{skill.name}` cannot be run by itself: it has no `skill.yaml`",
-            hint="only skills with a `skill.yaml` and an entry such as `run.py` can be executed",
+            hint=f"name it in a task: `skills-runtime run 'Use ${skill.name} …'`; a program needs a `skill.yaml`",
         )
     return skill.run
 

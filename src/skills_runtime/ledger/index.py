@@ -231,6 +231,8 @@ def _not_found(run_id: str) -> NotFound:
     return NotFound(
         f"no run `{run_id}` is known",
         hint="`skills-runtime runs list` shows what is known; `skills-runtime ledger rebuild` looks on disk again",
+        resource="run",
+        name=run_id,
     )
 
 

@@ -1,7 +1,9 @@
 """Model backends behind one port (OpenAI-compatible, fake, replay), and the recorder that turns answers into events."""
 
-from skills_runtime.llm.event_recorder import Answer, EventRecorder, Price, cost_of, record_answer
+from skills_runtime.llm.event_recorder import Answer, EventRecorder, record_answer
+from skills_runtime.llm.failures import Endpoint
 from skills_runtime.llm.fake import (
+    SCRIPTED,
     FakeChatBackend,
     FakeChatCall,
     RecordedAnswer,
@@ -9,18 +11,24 @@ from skills_runtime.llm.fake import (
     ScriptedBackend,
     load_script,
 )
-from skills_runtime.llm.openai import OpenAIChatBackend, openai_backend
+from skills_runtime.llm.openai import OpenAIChatBackend, check_key, openai_backend
+from skills_runtime.llm.prices import ModelFacts, Price, cost_of, find_model_facts
+from skills_runtime.llm.probe import EndpointProbe, probe_endpoint, try_model
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
 
 __all__ = [
+    "SCRIPTED",
     "Answer",
     "Backend",
     "ChatRequest",
     "ChatStreamEvent",
+    "Endpoint",
+    "EndpointProbe",
     "EventRecorder",
     "FakeChatBackend",
     "FakeChatCall",
+    "ModelFacts",
     "OpenAIChatBackend",
     "Price",
     "RecordedAnswer",
@@ -29,8 +37,12 @@ __all__ = [
     "RetryingBackend",
     "ScriptedBackend",
     "ToolCall",
+    "check_key",
     "cost_of",
+    "find_model_facts",
     "load_script",
     "openai_backend",
+    "probe_endpoint",
     "record_answer",
+    "try_model",
 ]

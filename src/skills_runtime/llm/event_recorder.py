@@ -10,6 +10,7 @@ import msgspec
 
 from skills_runtime.errors import ModelError
 from skills_runtime.events import LlmResponseDelta, LlmRetryScheduled, LlmUsage, Payload
+from skills_runtime.llm.prices import Price, cost_of
 from skills_runtime.ports import (
     Backend,
     ChatRequest,
@@ -21,27 +22,6 @@ from skills_runtime.ports import (
     ToolCallDelta,
 )
 from skills_runtime.text import well_formed
-
-TOKENS_PER_PRICE = 1_000_000
-"""Number of tokens that a price refers to."""
-
-
-class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """Price of a model in US dollars per million tokens."""
-
-    input: float
-    output: float
-    cached_input: float | None = None
-    """Price of input tokens that the provider had cached; `None` means the full price."""
-
-
-def cost_of(price: Price, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
-    """Return the cost of one answer in US dollars; cached tokens are part of the input tokens."""
-    cached = min(cached_tokens, input_tokens)
-    cached_price = price.input if price.cached_input is None else price.cached_input
-    dollars = (input_tokens - cached) * price.input + cached * cached_price + output_tokens * price.output
-    return round(dollars / TOKENS_PER_PRICE, 12)
-
 
 DELTA_SECONDS = 0.05
 DELTA_CHARS = 4096

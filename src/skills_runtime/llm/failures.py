@@ -4,6 +4,7 @@ Messages of providers are shortened and redacted before they are logged. Pure fu
 several providers, and nothing of HTTP libraries.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, cast
@@ -27,8 +28,12 @@ def shorten(text: str, *, limit: int = MAX_MESSAGE_CHARS, secret: str = "") -> s
 
 
 RefusalKind = Literal[
-    "too_long", "spent", "key", "access", "limited", "broken", "redirect", "passing", "refused", "inside", "rejected"
+    "too_long", "spent", "key", "access", "limited", "broken", "redirect", "passing", "unknown_model", "missing",
+    "refused", "inside", "rejected",
 ]  # fmt: skip
+DOCTOR_HINT = "`skills-runtime doctor` checks the address, the key and the model"
+MAX_CAUSES = 10
+"""Longest chain of causes that is searched for a reason."""
 MAX_EXPLANATION_CHARS = 4000
 """Maximum length of a message that is searched for known patterns."""
 TRANSIENT_STATUSES = (408, 409, 425)
@@ -51,6 +56,12 @@ TOO_LONG_PATTERN = re.compile(
             r"reduce the length of the (?:messages|prompt|input)",
         ]
     ),
+    re.IGNORECASE | re.DOTALL,
+)
+UNKNOWN_MODEL_CODES = frozenset({"model_not_found", "unknown_model", "invalid_model", "model_not_exist"})
+UNKNOWN_MODEL_PATTERN = re.compile(
+    r"\bmodel\b.{0,120}\b(?:not found|not exist|does not exist|unknown|not available)\b"
+    r"|\b(?:invalid|unknown|no such|unsupported) model\b",
     re.IGNORECASE | re.DOTALL,
 )
 CONVERSATION_PARAMETERS = re.compile("messages|input|prompt|content")
@@ -84,24 +95,59 @@ class _ErrorTemplate(NamedTuple):
 _TEMPLATES: dict[RefusalKind, _ErrorTemplate] = {
     "too_long": _ErrorTemplate("the conversation is too long for the model: {reason}", "context_length_exceeded"),
     "spent": _ErrorTemplate(
-        "the quota at the model's provider is used up: {reason}", "rate_limited", "check the plan and its billing"
+        "the quota at {provider} is used up: {reason}", "rate_limited", "check the plan and its billing"
     ),
-    "key": _ErrorTemplate("the model's provider refused the key", "auth_error", "check `llm.api_key_env`"),
+    "key": _ErrorTemplate(
+        "{provider} refused the key in `{key_variable}`",
+        "auth_error",
+        "set the right one with `skills-runtime init`; `skills-runtime doctor` shows where it comes from",
+    ),
     "access": _ErrorTemplate(
-        "the model's provider refused access: {reason}", "auth_error", "check `llm.api_key_env` and what it may use"
+        "{provider} refused access: {reason}",
+        "auth_error",
+        "check what the key in `{key_variable}` may use; `skills-runtime doctor` tests it",
     ),
-    "limited": _ErrorTemplate("the model's provider limits the request rate", "rate_limited", retryable=True),
-    "broken": _ErrorTemplate("the model's provider failed with {status}", "server_error", retryable=True),
+    "limited": _ErrorTemplate("{provider} limits the request rate", "rate_limited", retryable=True),
+    "broken": _ErrorTemplate("{provider} failed with {status}", "server_error", retryable=True),
     "redirect": _ErrorTemplate(
-        "the model's provider answered {status}, and redirects are not followed",
+        "{provider} answered {status}, and redirects are not followed",
         "http_error",
-        "set `llm.base_url` to the final URL",
+        "set `llm.base_url` to the final URL: `skills-runtime config set llm.base_url URL`",
     ),
-    "passing": _ErrorTemplate("the model's provider answered {status}: {reason}", "http_error", retryable=True),
-    "refused": _ErrorTemplate("the model's provider answered {status}: {reason}", "http_error"),
-    "inside": _ErrorTemplate("the model's provider reported an error: {reason}", "llm_error", retryable=True),
-    "rejected": _ErrorTemplate("the model's provider reported an error: {reason}", "llm_error"),
+    "passing": _ErrorTemplate("{provider} answered {status}: {reason}", "http_error", retryable=True),
+    "unknown_model": _ErrorTemplate(
+        "{provider} does not have this model: {reason}",
+        "http_error",
+        "`skills-runtime doctor` checks the name; choose another model with `skills-runtime init`",
+    ),
+    "missing": _ErrorTemplate(
+        "{provider} answered {status}: {reason}",
+        "http_error",
+        f"{DOCTOR_HINT}; `skills-runtime config show llm` shows the settings",
+    ),
+    "refused": _ErrorTemplate("{provider} answered {status}: {reason}", "http_error"),
+    "inside": _ErrorTemplate("{provider} reported an error: {reason}", "llm_error", retryable=True),
+    "rejected": _ErrorTemplate("{provider} reported an error: {reason}", "llm_error"),
 }
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The address of a model, what configured it, and the variable of its key, as errors name them."""
+
+    url: str = ""
+    source: str = ""
+    """What set `llm.base_url`, such as a file; empty if a program passed the address."""
+    key_variable: str = "OPENAI_API_KEY"
+
+    def __str__(self) -> str:
+        if not self.url:
+            return "the model's provider"
+        address = self.url.partition("?")[0].partition("#")[0]
+        origin = f" (`llm.base_url` from {self.source})" if self.source else ""
+        return f"the model at `{one_line(address)}`{origin}"
+
+
+ANY_ENDPOINT = Endpoint()
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,34 +222,65 @@ def classify_refusal(refusal: Refusal) -> RefusalKind:
         return kinds[status]
     if status >= 500:
         return "broken"
-    return "redirect" if 300 <= status < 400 else "refused"
+    if 300 <= status < 400:
+        return "redirect"
+    if refusal.codes & UNKNOWN_MODEL_CODES or UNKNOWN_MODEL_PATTERN.search(refusal.message):
+        return "unknown_model"
+    return "missing" if status == 404 else "refused"
 
 
-def model_error(refusal: Refusal) -> ModelError:
+def model_error(refusal: Refusal, endpoint: Endpoint = ANY_ENDPOINT) -> ModelError:
     """Return the `ModelError` for an error response."""
     template = _TEMPLATES[classify_refusal(refusal)]
     reason = shorten(refusal.message) or "no reason given"
+    facts = {
+        "status": refusal.status or f"an error: {reason}",
+        "reason": reason,
+        "provider": endpoint,
+        "key_variable": endpoint.key_variable,
+    }
     return ModelError(
-        template.message.format(status=refusal.status or f"an error: {reason}", reason=reason),
+        template.message.format(**facts),
         kind=template.kind,
-        hint=template.hint,
+        hint=template.hint.format(**facts),
         retryable=template.retryable,
         retry_after_sec=refusal.retry_after_sec if template.retryable else None,
     )
 
 
-def missing_stream_error(text: str, *, secret: str = "") -> ModelError:
+def missing_stream_error(text: str, *, secret: str = "", endpoint: Endpoint = ANY_ENDPOINT) -> ModelError:
     """Return the error for a response without any event: the error in its body, or an excerpt of the body."""
     try:
         body = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         body = None
     if isinstance(body, dict) and cast(dict[str, Any], body).get("error"):
-        return model_error(parse_refusal(cast(object, body), secret=secret))
+        return model_error(parse_refusal(cast(object, body), secret=secret), endpoint)
     reason = shorten(text, secret=secret)
-    return ModelError(
-        f"the model's provider did not send a stream: {reason}", hint="check `llm.base_url`", retryable=True
-    )
+    return ModelError(f"{endpoint} did not send a stream: {reason}", hint=DOCTOR_HINT, retryable=True)
+
+
+def connection_error(error: BaseException, endpoint: Endpoint, *, secret: str = "") -> ModelError:
+    """Return the error for a connection that could not be opened, or was cut."""
+    reason = find_os_reason(error) or shorten(str(error), secret=secret) or type(error).__name__
+    if "connect" in type(error).__name__.lower():
+        hint = f"start the server, or set its address with `skills-runtime init`; {DOCTOR_HINT}"
+        return ModelError(f"could not reach {endpoint}: {reason}", hint=hint, retryable=True)
+    return ModelError(f"the connection to {endpoint} failed: {reason}", hint=DOCTOR_HINT, retryable=True)
+
+
+def find_os_reason(error: BaseException) -> str:
+    """Return the operating system's reason behind an error of an HTTP library, which hides it."""
+    reason, current = "", error
+    for _ in range(MAX_CAUSES):
+        if isinstance(current, OSError) and current.errno is not None:
+            reason = os.strerror(current.errno) if current.errno > 0 else str(current.strerror)
+        group = cast("tuple[BaseException, ...]", getattr(current, "exceptions", ()))
+        following = next(iter(group), None) or current.__cause__ or current.__context__
+        if following is None:
+            break
+        current = following
+    return reason
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:

@@ -13,6 +13,9 @@ from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 from skills_runtime.text import one_line
 
+SCRIPTED = "scripted"
+"""The name of a scripted model that has no other."""
+
 
 class FakeChatCall(msgspec.Struct, frozen=True):
     """One scripted answer."""
@@ -22,6 +25,8 @@ class FakeChatCall(msgspec.Struct, frozen=True):
 
 class FakeChatBackend:
     """Return scripted answers in order, one per request."""
+
+    models = (SCRIPTED, SCRIPTED)
 
     def __init__(self, calls: Iterable[FakeChatCall]) -> None:
         self._calls = list(calls)
@@ -37,7 +42,11 @@ class FakeChatBackend:
 class ScriptedBackend:
     """Return the scripted answer that follows those the run has had, so that resumed runs continue correctly."""
 
-    def __init__(self, calls: Iterable[FakeChatCall], *, compactions: Iterable[str] = ()) -> None:
+    def __init__(
+        self, calls: Iterable[FakeChatCall], *, compactions: Iterable[str] = (), model: str = SCRIPTED
+    ) -> None:
+        self.models = (model, model)
+        """The names of planner and executor."""
         self._calls = list(calls)
         self._compactions = list(compactions)
         self._compacted = 0
@@ -84,10 +93,11 @@ class _ScriptCall(msgspec.Struct, forbid_unknown_fields=True):
 class _Script(msgspec.Struct, forbid_unknown_fields=True):
     calls: list[_ScriptCall]
     compactions: list[str] = []
+    model: str = SCRIPTED
 
 
 def load_script(path: Path, data: bytes | None = None) -> ScriptedBackend:
-    """Load a scripted model from a YAML file with `calls` (`reasoning`, `text`, `tool_calls`) and `compactions`.
+    """Load a scripted model from a YAML file with `calls`, `compactions` and `model`, its name.
 
     Pass `data` if the file has been read already.
     """
@@ -105,7 +115,7 @@ def load_script(path: Path, data: bytes | None = None) -> ScriptedBackend:
     except msgspec.ValidationError as error:
         raise ConfigError(f"the fake model's script `{path}` is not a script: {error}") from error
     calls = (_build_call(number, call) for number, call in enumerate(script.calls))
-    return ScriptedBackend(calls, compactions=script.compactions)
+    return ScriptedBackend(calls, compactions=script.compactions, model=script.model.strip() or SCRIPTED)
 
 
 def _build_call(number: int, call: _ScriptCall) -> FakeChatCall:
@@ -137,7 +147,14 @@ class RecordedAnswer:
 class ReplayBackend:
     """Return recorded answers by how many the run has had, and recorded summaries in order."""
 
-    def __init__(self, answers: Sequence[RecordedAnswer], *, compactions: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        answers: Sequence[RecordedAnswer],
+        *,
+        compactions: Sequence[str] = (),
+        models: tuple[str, str] = (SCRIPTED, SCRIPTED),
+    ) -> None:
+        self.models = models
         calls = (FakeChatCall(_replay_events(answer)) for answer in answers)
         self._script = ScriptedBackend(calls, compactions=compactions)
 

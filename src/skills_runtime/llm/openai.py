@@ -5,15 +5,19 @@ The `openai` package is slow to import, so it is loaded with the first request.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from skills_runtime.errors import ConfigError, ModelError
 from skills_runtime.llm.failures import (
+    ANY_ENDPOINT,
+    DOCTOR_HINT,
+    Endpoint,
     Refusal,
+    connection_error,
     find_rejected_option,
     missing_stream_error,
     model_error,
@@ -25,6 +29,7 @@ from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall, ToolCal
 
 if TYPE_CHECKING:
     from openai import APIError
+    from openai._types import RequestOptions
 
     from skills_runtime.llm.openai_client import EventStream, ServiceClient
 
@@ -44,8 +49,10 @@ _KEY = re.compile("[!-~]+")
 class StreamAccumulator:
     """Assemble one streamed answer; `prefix` starts the ids of calls that come without one."""
 
-    def __init__(self, *, prefix: str = "call") -> None:
+    def __init__(self, *, prefix: str = "call", endpoint: Endpoint = ANY_ENDPOINT) -> None:
         self._prefix = prefix
+        self._endpoint = endpoint
+        self._is_empty = True
         self._calls: list[_Call] = []
         self._current: dict[int | str, int] = {}
         """Index in `_calls` by the provider's index or id of a call."""
@@ -62,7 +69,8 @@ class StreamAccumulator:
             raise ModelError("the model sent a chunk that is not an object", retryable=True)
         piece = cast(dict[str, Any], chunk)
         if piece.get("object") == "error":
-            raise model_error(parse_refusal(piece))
+            raise model_error(parse_refusal(piece), self._endpoint)
+        self._is_empty = False
         self._request_id = _text(piece.get("id")) or self._request_id
         choice = _mapping(next(iter(_list(piece.get("choices"))), None))
         usage = _mapping(piece.get("usage")) or _mapping(choice.get("usage"))
@@ -72,10 +80,12 @@ class StreamAccumulator:
 
     def finish(self) -> Iterator[ChatStreamEvent]:
         """Yield the complete calls and the end of the answer; raise `ModelError` if the answer did not end."""
+        if self._is_empty:
+            raise ModelError(f"{self._endpoint} sent an empty stream", hint=DOCTOR_HINT, retryable=True)
         if self._finish_reason is None:
             raise ModelError("the model's answer broke off before its end", retryable=True)
         if self._finish_reason.lower() in ERROR_FINISH_REASONS:
-            raise ModelError("the model's provider ended the answer with an error", retryable=True)
+            raise ModelError(f"{self._endpoint} ended the answer with an error", retryable=True)
         if self._refusal_texts:
             raise ModelError(
                 f"the model refused: {shorten(''.join(self._refusal_texts))}", hint="ask for something else"
@@ -196,8 +206,11 @@ def _arguments(value: object) -> str:
 class OpenAIChatBackend:
     """One provider at one URL; the caller reads the key, which stays in memory only."""
 
-    def __init__(self, *, base_url: str, api_key: str, timeout_sec: float = 60) -> None:
+    def __init__(
+        self, *, base_url: str, api_key: str, timeout_sec: float = 60, endpoint: Endpoint | None = None
+    ) -> None:
         self._base_url = base_url
+        self._endpoint = endpoint or Endpoint(url=base_url)
         self._api_key = api_key
         self._timeout_sec = timeout_sec
         self._rejected_options: dict[str, set[str]] = {}
@@ -206,7 +219,7 @@ class OpenAIChatBackend:
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatStreamEvent]:
         """Stream one answer; raise `ModelError` if the stream ends without a finish reason."""
-        answer = StreamAccumulator(prefix=f"call_{request.answered + 1}")
+        answer = StreamAccumulator(prefix=f"call_{request.answered + 1}", endpoint=self._endpoint)
         async with aclosing(self._chunks(build_parameters(request))) as chunks:
             async for chunk in chunks:
                 for event in answer.add(chunk):
@@ -220,25 +233,42 @@ class OpenAIChatBackend:
         if client is not None:
             await client.close()
 
+    async def list_models(self) -> list[str]:
+        """Return the names of the models that the provider lists, sorted; a provider may list none."""
+        with self._translated_errors():
+            options = self._request_options()
+            answer = await self._client().get("/models", cast_to=object, options=options)
+        body = _mapping(answer)
+        names = (_text(_mapping(entry).get("id")) for entry in _list(body.get("data")))
+        return sorted({name.removeprefix("models/") for name in names if name})
+
     async def _chunks(self, parameters: dict[str, Any]) -> AsyncGenerator[object]:
         """Yield the chunks as plain data; every failure is raised as a `ModelError`."""
-        import httpx2  # slow to import, like `openai`; runs with other backends never need them
-        import openai
-
-        try:
+        with self._translated_errors():
             async with await self._open(parameters) as stream:
                 async for chunk in stream:
                     yield chunk
                 if stream.unexpected_text:
-                    raise missing_stream_error(stream.unexpected_text, secret=self._api_key)
+                    raise missing_stream_error(stream.unexpected_text, secret=self._api_key, endpoint=self._endpoint)
+
+    @contextmanager
+    def _translated_errors(self) -> Generator[None]:
+        """Raise every failure of a request as a `ModelError`."""
+        import httpx2  # slow to import, like `openai`; runs with other backends never need them
+        import openai
+
+        try:
+            yield
         except openai.APITimeoutError as error:
+            if isinstance(error.__cause__, httpx2.ConnectTimeout):
+                raise self._connection_error(error.__cause__) from error
             raise ModelError(
-                f"the model's provider sent nothing for {self._timeout_sec:g} s", retryable=True
+                f"{self._endpoint} sent nothing for {self._timeout_sec:g} s", hint=DOCTOR_HINT, retryable=True
             ) from error
         except openai.APIConnectionError as error:
             raise self._connection_error(error.__cause__ or error) from error
         except openai.APIError as error:
-            raise model_error(self._parse_refusal(error)) from error
+            raise model_error(self._parse_refusal(error), self._endpoint) from error
         except (
             httpx2.HTTPError,
             OSError,
@@ -278,15 +308,20 @@ class OpenAIChatBackend:
             "/chat/completions",
             cast_to=object,
             content=msgspec.json.encode(parameters),
-            # Never follow a redirect: the key and the conversation go only to the configured URL.
-            options={"follow_redirects": False, "security": {"bearer_auth": True}},
+            options=self._request_options(),
             stream=True,
             stream_cls=EventStream,
         )
 
+    def _request_options(self) -> "RequestOptions":
+        from openai import Omit
+
+        # Never follow a redirect: the key and the conversation go only to the configured URL.
+        options: RequestOptions = {"follow_redirects": False, "security": {"bearer_auth": True}}
+        return options if self._api_key else {**options, "headers": {"Authorization": Omit()}}
+
     def _connection_error(self, error: BaseException) -> ModelError:
-        reason = shorten(str(error), secret=self._api_key) or type(error).__name__
-        return ModelError(f"the connection to the model failed: {reason}", retryable=True)
+        return connection_error(error, self._endpoint, secret=self._api_key)
 
     def _parse_refusal(self, error: "APIError") -> Refusal:
         response = getattr(error, "response", None)
@@ -329,23 +364,28 @@ def build_parameters(request: ChatRequest) -> dict[str, Any]:
 
 
 def openai_backend(
-    *,
-    base_url: str,
-    api_key: str,
-    timeout_sec: float,
-    retry: RetryPolicy,
-    api_key_env: str = "OPENAI_API_KEY",
+    endpoint: Endpoint, *, api_key: str, timeout_sec: float, retry: RetryPolicy, needs_key: bool = True
 ) -> RetryingBackend:
-    """Return a backend for an OpenAI-compatible provider with retries; errors name `api_key_env`."""
+    """Return a backend for an OpenAI-compatible provider with retries; errors name the endpoint."""
+    key = check_key(api_key, endpoint.key_variable, needs_key=needs_key)
+    backend = OpenAIChatBackend(base_url=endpoint.url, api_key=key, timeout_sec=timeout_sec, endpoint=endpoint)
+    return RetryingBackend(backend, retry)
+
+
+def check_key(api_key: str, api_key_env: str, *, needs_key: bool = True) -> str:
+    """Return the key without blanks around it; raise `ConfigError` if it is missing or cannot be sent."""
     api_key = api_key.strip()
-    if not api_key:
+    if not api_key and needs_key:
         raise ConfigError(
-            f"the environment variable `{api_key_env}` is not set",
-            hint="set it, or work offline with `llm.backend: fake`",
+            f"the model has no key: the environment variable `{api_key_env}` is not set",
+            hint=(
+                f"store a key with `skills-runtime init`, or set it with `export {api_key_env}=…` or in `.env`;"
+                " `skills-runtime demo` works without one"
+            ),
         )
-    if not _KEY.fullmatch(api_key):
+    if api_key and not _KEY.fullmatch(api_key):
         raise ConfigError(
             f"the environment variable `{api_key_env}` does not contain a valid key",
-            hint="a key contains printable ASCII characters and no spaces",
+            hint="a key contains printable ASCII characters and no spaces; `skills-runtime init` stores another one",
         )
-    return RetryingBackend(OpenAIChatBackend(base_url=base_url, api_key=api_key, timeout_sec=timeout_sec), retry)
+    return api_key

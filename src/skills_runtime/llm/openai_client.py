@@ -31,10 +31,10 @@ class ServiceClient(AsyncOpenAI):
             default_query=dict(
                 parse_qsl(address.query, keep_blank_values=True)
             ),  # the package would append the path to the query otherwise
-            api_key=api_key,
+            api_key=api_key or "none",  # never sent; the package would look for one in the environment
             timeout=timeout_sec,
             max_retries=0,
-            http_client=_build_http_client(),
+            http_client=build_http_client(),
         )
         if self.base_url.host != OPENAI:
             # The package reads these from the environment; only OpenAI itself may receive them.
@@ -47,7 +47,7 @@ class ServiceClient(AsyncOpenAI):
         return f"{AsyncOpenAI.__name__}/Python {openai.__version__}"
 
 
-def _build_http_client() -> DefaultAsyncHttpxClient:
+def build_http_client() -> DefaultAsyncHttpxClient:
     """Create an HTTP client; proxies and certificates come from the environment and may be invalid."""
     try:
         return DefaultAsyncHttpxClient(verify=_load_certificates(*map(process_environ().get, CERTIFICATES)))

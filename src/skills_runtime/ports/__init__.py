@@ -53,9 +53,11 @@ from skills_runtime.ports.tools import (
     ResourceT,
     Scope,
     Tool,
+    ToolApproval,
     ToolContext,
     ToolResult,
     ToolSpec,
+    Undecided,
     VerifyingTool,
 )
 
@@ -114,12 +116,14 @@ __all__ = [
     "Secrets",
     "TimedApprover",
     "Tool",
+    "ToolApproval",
     "ToolCall",
     "ToolCallDelta",
     "ToolContext",
     "ToolResult",
     "ToolSpec",
     "Touch",
+    "Undecided",
     "VerifyingTool",
     "Watch",
 ]

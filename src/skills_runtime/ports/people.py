@@ -98,6 +98,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     intent: Intent = Intent()
     workspace: str = ""
     """The working directory."""
+    folder: str = ""
+    """The workspace that a rule for this folder is limited to; empty in older requests."""
     expires_at: str = ""
 
 
@@ -109,7 +111,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A comment of the approver; the model reads why a call was denied."""
     decided_by: str = ""
     rule: Mapping[str, Any] = {}
-    """A rule to add, with its `scope`: `run`, `skill` or `user`."""
+    """A rule to add, with its `scope`: `run`, `folder`, `skill` or `user`."""
     arguments: Mapping[str, Any] | None = None
     """The arguments as changed by the approver."""
 
@@ -126,7 +128,7 @@ class Approver(Protocol):
 
 @runtime_checkable
 class TimedApprover(Approver, Protocol):
-    """An approver that raises `TimeoutError` itself: the time starts when a user sees the request."""
+    """An approver that raises `TimeoutError` or `Parked` itself: the time starts when a user sees the request."""
 
     keeps_time: bool
 

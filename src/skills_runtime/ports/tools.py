@@ -50,10 +50,15 @@ class Children(Protocol):
 
 Effect = Literal["read", "idempotent", "effectful"]
 Recovery = Literal["retry", "verify", "ask_human", "fail"]
+ToolApproval = Literal["pass", "ask"]
 
 
 class Parked(BaseException):
     """A call waits for a user; not an error, and no tool may suppress it."""
+
+
+class Undecided(Exception):
+    """Nobody decided while a command could wait; the message says why."""
 
 
 class Closeable(Protocol):
@@ -99,6 +104,13 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the tool is offered to the model; an unlisted one can still be called."""
     example: Mapping[str, Any] = {}
     """Arguments of a typical call, for documentation and tests."""
+    approval: ToolApproval | None = None
+    """`pass` for a function of the embedding program, which runs unless a rule objects; `ask` where every call asks.
+
+    `None` means that the policy mode decides.
+    """
+    contained: bool = False
+    """Whether the runtime contains its calls: commands run in the run's sandbox, files are those of the workspace."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -177,7 +189,7 @@ class ToolContext(Protocol):
         ...
 
     async def may_reach(self, host: str, port: int) -> bool:
-        """Ask whether the call may reach a host; without an approver or an answer in time it may not."""
+        """Ask whether the call may reach a host; raise `Undecided` without an approver or a decision in time."""
         ...
 
     async def ask(self, *questions: Question) -> Mapping[str, str]:

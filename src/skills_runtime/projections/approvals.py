@@ -17,6 +17,8 @@ from skills_runtime.events import (
 
 READS = frozenset({ApprovalRequested, ApprovalDecided, ApprovalRefused, RunAdopted, SkillInjected, SkillUnloaded})
 """The payloads this projection reads, besides messages with decisions."""
+SILENCE = frozenset({"timeout", "invalid_decision"})
+"""In older logs the reasons of denials that nobody decided; such a call is asked about again."""
 
 
 class PendingApproval(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +151,8 @@ class Approvals(msgspec.Struct):
         name = payload.approval_id or payload.approval_key
         self.open.pop(name, None)
         self.sent.pop(payload.message_id, None)
+        if payload.decision == "denied" and payload.reason in SILENCE:
+            return
         if payload.call_id:
             self.settled[payload.call_id] = ResolvedApproval(
                 approval_id=name,

@@ -43,7 +43,7 @@ class Child(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     profile_id: str = ""
     status: str = "running"
     tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = None
     tool_calls: int = 0
 
 
@@ -87,7 +87,10 @@ class RunState(msgspec.Struct, kw_only=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = None
+    """The cost of all answers; `None` if the price of one is unknown."""
+    unpriced: bool = False
+    """Whether there was an answer with an unknown price."""
     children: dict[str, Child] = {}
     """The child runs, by id."""
     worked_sec: float = 0.0
@@ -147,8 +150,16 @@ class RunState(msgspec.Struct, kw_only=True):
 
     @property
     def child_cost_usd(self) -> float:
-        """Return the cost of sub-agents."""
-        return sum(child.cost_usd for child in self.children.values()) if self.children else 0.0
+        """Return the known cost of sub-agents."""
+        return sum(child.cost_usd or 0.0 for child in self.children.values()) if self.children else 0.0
+
+    @property
+    def total_cost_usd(self) -> float | None:
+        """Return the cost of the run and its sub-agents; `None` if the cost of a part is unknown."""
+        own = [self.cost_usd] if self.input_tokens + self.output_tokens else []
+        costs = [*own, *(child.cost_usd for child in self.children.values() if child.tokens)]
+        paid = [cost for cost in costs if cost is not None]
+        return sum(paid) if paid and len(paid) == len(costs) else None
 
     @property
     def child_tool_calls(self) -> int:
@@ -237,7 +248,8 @@ def _on_usage(state: RunState, event: Event, payload: LlmUsage) -> None:
     state.input_tokens += payload.input_tokens
     state.output_tokens += payload.output_tokens
     state.cached_tokens += payload.cached_tokens
-    state.cost_usd += payload.cost_usd or 0.0
+    state.unpriced = state.unpriced or payload.cost_usd is None
+    state.cost_usd = None if state.unpriced else (state.cost_usd or 0.0) + (payload.cost_usd or 0.0)
 
 
 def _on_child_finished(state: RunState, event: Event, payload: ChildRunFinished) -> None:
@@ -247,7 +259,7 @@ def _on_child_finished(state: RunState, event: Event, payload: ChildRunFinished)
             child,
             status=payload.status,
             tokens=payload.input_tokens + payload.output_tokens,
-            cost_usd=payload.cost_usd or 0.0,
+            cost_usd=payload.cost_usd,
             tool_calls=payload.tool_calls,
         )
 

@@ -274,7 +274,7 @@ def _facts(state: RunState, labels: Labels) -> list[tuple[str, str]]:
         (labels.end, state.completed_at or ""),
         (labels.calls, str(state.tool_calls)),
         (labels.tokens, tokens),
-        (labels.cost, f"${state.cost_usd:.4f}" if state.cost_usd else ""),
+        (labels.cost, f"${state.cost_usd:.4f}" if state.cost_usd is not None else "–"),
         (labels.profile, state.profile_id),
     ]
     return [(name, value) for name, value in facts if value]

@@ -9,7 +9,16 @@ from skills_runtime.runs.create import create_run
 from skills_runtime.runs.finish import End, finish_run, finish_run_async
 from skills_runtime.runs.fork import blobs_of, fork_point, whole_history
 from skills_runtime.runs.layout import RunPaths, check_id, is_legal_id, runs_root
-from skills_runtime.runs.log import EventLog, KeyRing, LogPorts, authenticate, follow_lines, read_events, read_verified
+from skills_runtime.runs.log import (
+    EventLog,
+    KeyRing,
+    LogPorts,
+    RunLock,
+    authenticate,
+    follow_lines,
+    read_events,
+    read_verified,
+)
 from skills_runtime.runs.manifests import files_of, write_artifact
 from skills_runtime.runs.record import RunRecord, read_prompt, read_record
 from skills_runtime.runs.run import Run, open_run, read_view
@@ -68,6 +77,7 @@ __all__ = [
     "KeyRing",
     "LogPorts",
     "Run",
+    "RunLock",
     "RunPaths",
     "RunRecord",
     "RunSpec",

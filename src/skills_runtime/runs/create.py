@@ -4,6 +4,7 @@ Readers see no run or a complete one, and two creators of one directory cannot b
 the drafts that killed ones left behind.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -121,9 +122,9 @@ def _translate_error(root: Path, error: OSError) -> Exception:
         return AccessRefused(f"no run can be created at `{root}`: {error.strerror}", hint="choose a writable directory")
     if isinstance(error, FileExistsError):
         return RunExists(f"`{root}` already holds a run")
-    return StorageFailed(
-        f"no run can be created at `{root}`: {error.strerror}", hint="free some space or choose another disk"
-    )
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = "free some space, or choose another directory" if is_full else "choose another directory"
+    return StorageFailed(f"no run can be created at `{root}`: {error.strerror}", hint=hint)
 
 
 def create_run(spec: RunSpec, ports: LogPorts) -> Run:

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING
 
 from skills_runtime.lazy import lazy_names
 from skills_runtime.safety.approvals import ApprovalRule, CallbackApprovals, InboxApprovals, RuleBasedApprovalProvider
-from skills_runtime.safety.gate import Gate
+from skills_runtime.safety.gate import Gate, never_sandboxed
 from skills_runtime.safety.policy import Allow, Ask, Deny, Rules, SafetyMode, approval_key, decide
 from skills_runtime.safety.sanitize import sanitize
 
 if TYPE_CHECKING:
+    from skills_runtime.safety.approvals import InvalidDecision
     from skills_runtime.safety.checked_files import restrict_files
     from skills_runtime.safety.gate import Abort, Assessment, DecisionCache
     from skills_runtime.safety.policy_preview import PlannedCall, PolicyPreview, preview_call, preview_command
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
+        "approvals": "InvalidDecision",
         "checked_files": "restrict_files",
         "gate": "Abort Assessment DecisionCache",
         "policy_preview": "PlannedCall PolicyPreview preview_call preview_command",
@@ -37,6 +39,7 @@ __all__ = [
     "Fingerprint",
     "Gate",
     "InboxApprovals",
+    "InvalidDecision",
     "PlannedCall",
     "PolicyPreview",
     "RuleBasedApprovalProvider",
@@ -45,6 +48,7 @@ __all__ = [
     "approval_key",
     "conceal",
     "decide",
+    "never_sandboxed",
     "preview_call",
     "preview_command",
     "restrict_files",

@@ -4,20 +4,31 @@ Nothing passes by omission: no rule means ask, and no approver means deny.
 """
 
 import inspect
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
 
 from skills_runtime.errors import ApprovalDenied, SkillsRuntimeError, ToolError
-from skills_runtime.ports import Approver, Effect, FileTouch, Intent, Tool, ToolContext, ToolSpec
+from skills_runtime.ports import (
+    Approver,
+    Effect,
+    FileTouch,
+    Intent,
+    Tool,
+    ToolApproval,
+    ToolContext,
+    ToolSpec,
+    Undecided,
+)
 from skills_runtime.projections import Approvals, ResolvedApproval
 from skills_runtime.safety.approvals.request import RequestDraft, draft_request, request_key
 from skills_runtime.safety.approvals.resolve import CHANGED_MESSAGE, ApprovalContext, AskOptions, ask, void_request
 from skills_runtime.safety.guard import Facts, assess
 from skills_runtime.safety.policy import Allow, Ask, Deny, PolicyDecision, Rule, Rules, decide, load_rules
-from skills_runtime.safety.policy.decide import BY_MODE, is_fully_allowed
+from skills_runtime.safety.policy.decide import MODES_THAT_ASK, is_fully_allowed
 from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
 APPROVALS = frozenset({"approved", "approved_for_session"})
@@ -40,8 +51,13 @@ ALWAYS_AVAILABLE_TOOLS = frozenset(
 """Tools by which a model finds out what to do, and ends what confines it."""
 
 
-DecisionCache = dict[tuple[str, Effect], PolicyDecision]
-"""Verdicts by the name and the effect of a tool."""
+DecisionCache = dict[tuple[str, Effect, ToolApproval | None], PolicyDecision]
+"""Decisions by the name of a tool, its effect and what it says about approvals."""
+
+
+def never_sandboxed() -> bool:
+    """Return that commands run without a sandbox."""
+    return False
 
 
 class Abort(ApprovalDenied):
@@ -74,24 +90,32 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: Fingerprint = Fingerprint()
     remembered: dict[str, str] = {}
     """What was approved for the session in other runs of it."""
+    undecided: dict[str, int] = {}
+    """How often nobody decided about a host while a command waited, by key."""
     decision_cache: DecisionCache = {}
     """What the rules say of tools that tell nothing but their effect: the same for every call."""
+    is_sandboxed: Callable[[], bool] = never_sandboxed
+    """Tells whether commands of the run execute in an active sandbox; asked only where mode `auto` needs it."""
 
     def decide(self, spec: ToolSpec, intent: Intent | None, approvals: Approvals) -> PolicyDecision:
         """Decide a call by the rules, including those added for this run."""
         if intent is None and (not (approvals.rules or approvals.permits or approvals.confining)):
             return self._decide_by_effect(spec)
-        facts = assess(spec, add_real_paths(intent))
-        decision = deny_unlisted_call(facts, self.rules, approvals) or decide(
-            facts, add_run_rules(self.rules, approvals.rules)
-        )
-        return apply_skill_permits(facts, self.rules, approvals, decision)
+        facts, rules = assess(spec, add_real_paths(intent)), self._rules_for(spec)
+        decision = deny_unlisted_call(facts, rules, approvals) or decide(facts, add_run_rules(rules, approvals.rules))
+        return apply_skill_permits(facts, rules, approvals, decision)
+
+    def _rules_for(self, spec: ToolSpec) -> Rules:
+        """Return the rules, with what is known of the sandbox where that matters: finding out starts a process."""
+        if self.rules.mode != "auto" or not spec.contained:
+            return self.rules
+        return msgspec.structs.replace(self.rules, sandboxed=self.is_sandboxed())
 
     def _decide_by_effect(self, spec: ToolSpec) -> PolicyDecision:
-        key = (spec.name, spec.effect)
+        key = (spec.name, spec.effect, spec.approval)
         decision = self.decision_cache.get(key)
         if decision is None:
-            decision = self.decision_cache[key] = decide(assess(spec, None), self.rules)
+            decision = self.decision_cache[key] = decide(assess(spec, None), self._rules_for(spec))
         return decision
 
     async def assess(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> Assessment:
@@ -109,30 +133,32 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         for _ in range(MAX_REASSESSMENTS):
             assessment, assessed = assessed or await self.assess(tool, arguments, context), None
             match assessment.decision:
-                case Allow():
-                    return None
                 case Deny():
                     return _denial(assessment.decision)
-                case Ask():
+                case Allow() if self.approver is None or _decided_key(context) is None:
+                    return None
+                case Allow() | Ask() as decision:
                     pass
             if self.approver is None:
                 return "nobody can approve this"
             preview = getattr(tool, "preview", None)
             intent = assessment.intent if preview is None else await _call_describe(tool, preview, arguments, context)
-            draft = self._draft_request(tool, arguments, assessment.decision, intent)
+            draft = self._draft_request(tool, arguments, decision, intent)
+            is_allowed = isinstance(decision, Allow)
+            if is_allowed:  # nobody is asked; what was decided is recorded, also where the call has changed since
+                draft = msgspec.structs.replace(draft, key=_decided_key(context) or draft.key)
             settled = await ask(draft, context, self._ask_options(self.approver))
             refusal = _refusal(settled, context.approvals)
             if refusal is not None:
                 return refusal
-            edited_blob, final = settled.arguments_blob, arguments
-            if edited_blob is not None:
-                final = msgspec.json.decode(context.fetch(edited_blob))
-                refusal = await self._check_edited(tool, final, context)
-                if refusal is not None:
-                    return refusal
+            edited_blob = settled.arguments_blob
+            final = msgspec.json.decode(context.fetch(edited_blob)) if edited_blob is not None else arguments
+            refusal = await self._check_edited(tool, final, context) if edited_blob is not None else None
+            if refusal is not None:
+                return refusal
             current = await _preview_or_intent(tool, final, context)
             key = self._key(tool, final, current)
-            if key == draft.key or (edited_blob is not None and _runs_same_code(draft.intent, current)):
+            if key == draft.key or (_runs_same_code(draft.intent, current) if edited_blob is not None else is_allowed):
                 context.approved_keys[:] = [key]
                 return None
             void_request(context, settled.approval_id, settled.approval_key)
@@ -145,9 +171,9 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             raise ToolError("permission", CHANGED_MESSAGE, hint="call again, so that it is asked about as it is now")
 
     async def may_reach(self, host: str, port: int, tool: str, context: ApprovalContext) -> bool:
-        """Ask whether a call may reach a host; without an approver the answer is no."""
+        """Ask whether a call may reach a host; raise `Undecided` when nobody can or does decide."""
         if self.approver is None:
-            return False
+            raise Undecided("no rule allows it, and no approver is available")
         from skills_runtime.safety.approvals.resolve import ask_about_host
 
         decision = await ask_about_host(host, port, tool, context, self._ask_options(self.approver))
@@ -166,13 +192,16 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             timeout_ms=self.timeout_ms,
             expires_sec=self.expires_sec,
             remembered=self.remembered,
+            undecided=self.undecided,
+            folder=_real_root(self.rules),
         )
 
     def _draft_request(
-        self, tool: Tool, arguments: Mapping[str, Any], ask_decision: Ask, intent: Intent | None
+        self, tool: Tool, arguments: Mapping[str, Any], decision: Allow | Ask, intent: Intent | None
     ) -> RequestDraft:
         facts = assess(tool.spec, intent)  # as it would be now: a file may turn out to be new
-        return draft_request(tool.spec, arguments, intent or Intent(), facts, ask_decision, self.fingerprint)
+        asked_by = Ask(decision.rule, decision.justification)
+        return draft_request(tool.spec, arguments, intent or Intent(), facts, asked_by, self.fingerprint)
 
     def _key(self, tool: Tool, arguments: Mapping[str, Any], intent: Intent | None) -> str:
         return request_key(tool.spec, sanitize(tool.spec, arguments, self.fingerprint), intent, self.fingerprint)
@@ -214,6 +243,19 @@ def _runs_same_code(approved: Intent, now: Intent | None) -> bool:
     return now is None or all(now.digests.get(name, digest) == digest for name, digest in approved.digests.items())
 
 
+def _decided_key(context: GateContext) -> str | None:
+    """Return the key of a decision about this very call: a person's word counts, whatever rules say since."""
+    approvals = context.approvals
+    if not (approvals.sent or approvals.settled):
+        return None
+    settled, pending = approvals.settled.get(context.call_id), approvals.find_by_call(context.call_id)
+    if settled is not None:
+        return settled.approval_key
+    if pending is None or approvals.find_decision(pending.approval_id) is None:
+        return None
+    return pending.approval_key
+
+
 def _denial(decision: Deny) -> str:
     return f"denied by {decision.rule}" + (f": {decision.justification}" if decision.justification else "")
 
@@ -239,13 +281,18 @@ def add_run_rules(rules: Rules, records: Sequence[Mapping[str, Any]]) -> Rules:
     """Append the rules of the run to the configured rules."""
     if not records:
         return rules
-    more = tuple(rule for record in records for rule in _parse_rules(str(record.get("text", ""))))
+    added = (rule for record in records for rule in _parse_rules(str(record.get("text", ""))))
+    more = tuple(rule for rule in added if not rule.folder or rule.applies_in(_real_root(rules)))
     return msgspec.structs.replace(rules, rules=(*rules.rules, *more))
+
+
+def _real_root(rules: Rules) -> str:
+    return os.path.realpath(rules.root) if rules.root else ""
 
 
 def apply_skill_permits(facts: Facts, rules: Rules, approvals: Approvals, decision: PolicyDecision) -> PolicyDecision:
     """Return the decision, or an allow when only the mode would ask and an active skill lists the call."""
-    if not approvals.permits or not isinstance(decision, Ask) or decision.rule != BY_MODE:
+    if not approvals.permits or not isinstance(decision, Ask) or decision.rule not in MODES_THAT_ASK:
         return decision
     records = [rule for permits in approvals.permits.values() for rule in permits]
     by_skills = decide(facts, add_run_rules(Rules(root=rules.root, home=rules.home), records))

@@ -3,9 +3,9 @@
 Touches nothing but the names of files. Which tools there are is told by the caller.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -38,21 +38,26 @@ class PolicyPreview(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
 
 
-def preview_command(resolved: "Resolved", tools: Mapping[str, Tool], tool: str, intent: Intent) -> PolicyPreview:
-    """Return what the rules say about a command that a tool would run."""
+def preview_command(
+    resolved: "Resolved", tools: Mapping[str, Tool], tool: str, intent: Intent, *, sandboxed: bool
+) -> PolicyPreview:
+    """Return what the rules say about a command that a tool would run; `sandboxed` is whether a sandbox is active."""
     known_tool = tools.get(tool)
-    return _preview(resolved, known_tool.spec if known_tool else _unknown_tool_spec(tool), intent)
+    return _preview(resolved, known_tool.spec if known_tool else _unknown_tool_spec(tool), intent, sandboxed=sandboxed)
 
 
-async def preview_call(resolved: "Resolved", tools: Mapping[str, Tool], call: PlannedCall) -> PolicyPreview:
+async def preview_call(
+    resolved: "Resolved", tools: Mapping[str, Tool], call: PlannedCall, *, sandboxed: bool
+) -> PolicyPreview:
     """Return what the rules say about a call; of a tool that is not among `tools` only the name is known."""
     tool = tools.get(call.tool)
     if tool is None:
-        return _preview(resolved, _unknown_tool_spec(call.tool), None)
+        return _preview(resolved, _unknown_tool_spec(call.tool), None, sandboxed=sandboxed)
     describe = getattr(tool, "intent", None)
     root = resolved.workspace_root
     context = cast("ToolContext", _PreviewContext(root, _FileNames(root), SecretRegistry()))
-    return _preview(resolved, tool.spec, await describe(call.arguments, context) if describe else None)
+    intent = await describe(call.arguments, context) if describe else None
+    return _preview(resolved, tool.spec, intent, sandboxed=sandboxed)
 
 
 class _FileNames(msgspec.Struct, frozen=True):
@@ -69,26 +74,40 @@ class _FileNames(msgspec.Struct, frozen=True):
         return str(real.relative_to(top)) if real.is_relative_to(top) else path
 
 
+T = TypeVar("T")
+
+
+class _EmptyScope:
+    """The resources of no run: no terminal is open."""
+
+    def hold(self, kind: type[T], make: Callable[[], T]) -> T:
+        """Return a new resource."""
+        del kind
+        return make()
+
+
 class _PreviewContext(msgspec.Struct, frozen=True):
     """All that tools need to tell what they would do: where they would start, where paths lead, and what to hide."""
 
     root: Path
     files: _FileNames
     secrets: SecretRegistry
+    scope: _EmptyScope = _EmptyScope()
 
 
 def _unknown_tool_spec(name: str) -> ToolSpec:
     return ToolSpec(name=name, description="", parameters={})
 
 
-def _preview(resolved: "Resolved", spec: ToolSpec, intent: Intent | None) -> PolicyPreview:
+def _preview(resolved: "Resolved", spec: ToolSpec, intent: Intent | None, *, sandboxed: bool) -> PolicyPreview:
     loaded = load_active_rules(resolved)
+    rules = msgspec.structs.replace(loaded.rules, sandboxed=sandboxed)
     facts = assess(spec, add_real_paths(intent))
     return PolicyPreview(
         spec=spec,
         intent=intent,
         facts=facts,
-        explanation=explain(facts, loaded.rules),
-        rules=loaded.rules,
+        explanation=explain(facts, rules),
+        rules=rules,
         notices=loaded.notices,
     )

@@ -17,7 +17,7 @@ from skills_runtime.sandbox.adapter import Adapter
 from skills_runtime.sandbox.bubblewrap import Bubblewrap
 from skills_runtime.sandbox.landlock import Landlock
 from skills_runtime.sandbox.planner import OsSandbox
-from skills_runtime.sandbox.policy import BOUNDED, DEFAULT_PROFILE, Profile, build_policy
+from skills_runtime.sandbox.policy import BOUNDED, CONTAINMENT, DEFAULT_PROFILE, Profile, build_policy
 from skills_runtime.sandbox.protected_paths import topmost
 from skills_runtime.sandbox.seatbelt import Seatbelt
 
@@ -87,6 +87,11 @@ def build_sandbox(  # noqa: PLR0913 - all by name
     )
     unsandboxed = NoSandbox(variables) if may_leave else None
     return OsSandbox(policy, adapters, variables, unsandboxed=unsandboxed, quarantine=quarantine)
+
+
+def is_containing(sandbox: Sandbox) -> bool:
+    """Return whether a sandbox keeps commands from changing, reading or reaching what is not theirs."""
+    return isinstance(sandbox, OsSandbox) and sandbox.keeps(CONTAINMENT)
 
 
 def runtime_code(workspace: Path) -> tuple[Path, ...]:

@@ -34,7 +34,7 @@ from skills_runtime.sandbox.egress.gateway import (
 )
 from skills_runtime.sandbox.grants import apply_grant, control_directories, program_directories, why_not_path
 from skills_runtime.sandbox.machine import Machine, this_machine
-from skills_runtime.sandbox.policy import Gap, SandboxPolicy, refusal, unmet
+from skills_runtime.sandbox.policy import Gap, Promise, SandboxPolicy, refusal, unmet
 from skills_runtime.sandbox.protected_paths import Findings, scan_policy, small_text
 from skills_runtime.sandbox.quarantine import plan_quarantine, quarantine_report, recover
 
@@ -173,6 +173,18 @@ class OsSandbox:
         gaps = working[0].gaps(self._policy, machine, Findings()) if working else ()
         missing = unmet(self._policy.required, self._policy.accepted_gaps, gaps)
         return capabilities, gaps, bool(working) and not missing
+
+    def keeps(self, promises: frozenset[Promise]) -> bool:
+        """Return whether the adapter that would be used works and keeps these promises, accepted gaps or not.
+
+        A workspace that is or holds a home directory keeps none: it holds far more than a project.
+        """
+        try:
+            check_workspace(self._policy.workspace, self._variables)
+            chosen = self._choose(self._policy, self._machine or this_machine(), Findings())
+        except (NotFound, SandboxError):
+            return False
+        return not unmet(promises, frozenset(), chosen.gaps)
 
     def _wrap(self, request: ProcessRequest) -> tuple[ChosenAdapter, SandboxPolicy, SandboxedCommand]:
         machine = self._machine or this_machine()

@@ -55,6 +55,9 @@ ISOLATION: frozenset[Promise] = frozenset[Promise](
 )  # fmt: skip
 """What every fence must promise; limits of resources may be gaps, which every result tells."""
 
+CONTAINMENT: frozenset[Promise] = frozenset[Promise](("fs_write", "fs_read", "protected_paths", "secrets", "network"))
+"""What a sandbox must keep, accepted gaps or not, for its commands to run without approval in mode `auto`."""
+
 BOUNDED: frozenset[Promise] = ISOLATION | frozenset[Promise](
     ("memory", "process_count", "file_size", "open_files", "temporary_space")
 )

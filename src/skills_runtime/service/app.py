@@ -15,12 +15,13 @@ from starlette.routing import BaseRoute
 from skills_runtime import __version__
 from skills_runtime.clock import SystemClock
 from skills_runtime.engine import MAX_ARCHIVE_BYTES
+from skills_runtime.installation import studio_directory
 from skills_runtime.service import routes
 from skills_runtime.service.access.limits import MAX_UNAUTHENTICATED_BYTES, BodyLimit, ByteBudget, RateLimiter
 from skills_runtime.service.access.middleware import AccessMiddleware
 from skills_runtime.service.access.request_authorizer import RequestAuthorizer
 from skills_runtime.service.access_log import AccessLogMiddleware
-from skills_runtime.service.pages import HEADERS, STUDIO, StudioRoute, is_built, reference_page, studio_directory
+from skills_runtime.service.pages import HEADERS, STUDIO, StudioRoute, is_built, reference_page
 from skills_runtime.service.problems import encode_json, install_error_handlers
 from skills_runtime.service.responses import ExecuteFailure, ExecuteRequest, ProblemDocument
 from skills_runtime.service.routes import files, health, skill_service

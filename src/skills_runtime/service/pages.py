@@ -39,13 +39,12 @@ _TYPES: Mapping[str, str] = {
 }
 """Media types of all files that the build produces, independent of the machine."""
 _FILE_NAME = re.compile(r"[^/]+\.[A-Za-z0-9]{1,12}")
-_NOT_BUILT = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Studio is not built</title></head>
-<body><h1>Studio is not built</h1>
-<p>This checkout has no built web app. <code>make studio</code> builds it and starts it; it needs Node 20 or newer.
-An installed wheel includes it.</p>
+_NOT_INCLUDED = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Studio is not included</title></head>
+<body><h1>Studio is not included</h1>
+<p>This installation has no Studio, the web app. <code>skills-runtime studio</code> prints how to get it.</p>
 <p>The HTTP interface works without it: <a href="/api/docs">its reference page</a>.</p>
-<hr><p lang="zh">Studio 尚未构建：请运行 <code>make studio</code>（需要 Node 20 或更新版本）。</p>
+<hr><p lang="zh">此安装不包含 Studio（网页界面）。运行 <code>skills-runtime studio</code> 可查看获取方法。</p>
 </body></html>
 """
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -56,11 +55,6 @@ _STYLE = (
     "table{border-collapse:collapse}td,th{border-bottom:1px solid #8884;padding:.2rem .8rem .2rem 0;text-align:left}"
     "@media(prefers-color-scheme:dark){body{background:#111;color:#eee}a{color:#9cf}}"
 )
-
-
-def studio_directory() -> Path:
-    """Return the directory of the built web app."""
-    return Path(__file__).resolve().parent.parent / "studio_dist"
 
 
 def is_built(root: Path) -> bool:
@@ -95,7 +89,7 @@ class StudioRoute(Route):
 def studio_file(root: Path, path: str) -> Response:
     """Return the file at a path of the web app; any other path is a client-side route and gets the index page."""
     if not is_built(root):
-        return Response(_NOT_BUILT, status_code=503, media_type="text/html", headers=_headers("no-store"))
+        return Response(_NOT_INCLUDED, status_code=503, media_type="text/html", headers=_headers("no-store"))
     if path.startswith(f"{ASSETS}/"):
         return _file(root, path, "public, max-age=31536000, immutable")
     if path != INDEX and _FILE_NAME.fullmatch(path) and path in _top_level_names(root):

@@ -71,7 +71,7 @@ class Limits(Body):
     max_cost_usd: Annotated[float, Field(gt=0, le=_COUNT)] | None = None
     on_limit: Literal["fail", "park"] | None = None
     review: bool = False
-    policy_mode: Literal["allow", "ask", "deny"] | None = None
+    policy_mode: Literal["auto", "ask", "allow", "deny"] | None = None
     sandbox_profile: Literal["dev", "balanced", "prod"] | None = None
     workspace: Literal["shared", "isolated"] | None = None
 
@@ -194,7 +194,7 @@ class Summary(msgspec.Struct, frozen=True):
     """Fields that come from the log and are not in the index."""
 
     last_seq: int
-    cost_usd: float = 0.0
+    cost_usd: float | None = None
     skills: tuple[str, ...] = ()
     imported: bool = False
 

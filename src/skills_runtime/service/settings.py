@@ -11,12 +11,12 @@ import msgspec
 
 from skills_runtime.config import ServiceLimits, ServiceSection, is_host_name
 from skills_runtime.errors import ConfigError
-from skills_runtime.skills import find_bundled_skills
 
 DEFAULT_PORT = 8000
 DEFAULT_TIMEOUT_MS = 10_000
 MAX_TIMEOUT_MS = 600_000
-PRESETS: Mapping[str, int] = {"studio": DEFAULT_PORT, "skill-service": 8080}
+SKILL_SERVICE_PRESET = "skill-service"
+PRESETS: Mapping[str, int] = {"studio": DEFAULT_PORT, SKILL_SERVICE_PRESET: 8080}
 """Default ports for each kind of client."""
 IGNORED_VARIABLES = ("DJANGO_DEBUG", "DJANGO_SECRET_KEY", "SQLITE_PATH", "GUNICORN_WORKERS", "GUNICORN_TIMEOUT")
 """Variables of older deployments that have no effect here."""
@@ -69,8 +69,9 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     workspace_root: Path
     state: Path
     """Directory of its token, keys and audit log."""
-    skills_dir: Path
     artifacts_dir: Path
+    skills_dir: Path | None = None
+    """The only skills to serve; `None` serves all that `skills list` shows."""
     listen: tuple[Listener, ...] = (Listener(),)
     allowed_hosts: tuple[str, ...] = ()
     """Host names it is reached by, besides those of this machine."""
@@ -94,6 +95,9 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Command line options; they override environment variables, which override the configuration."""
 
     listen: tuple[str, ...] = ()
+    host: str | None = None
+    port: int | None = None
+    """With `host`, one address instead of `listen`; what is missing is as configured."""
     preset: str | None = None
     skills_dir: Path | None = None
     artifacts_dir: Path | None = None
@@ -117,13 +121,12 @@ def settings_from(
     """Build the settings from options, environment variables and configuration, in this order of priority."""
     options, section = options or ServiceOptions(), configured or ServiceSection()
     root = workspace_root.resolve()
-    skills = section.skills_dir or (own if (own := root / "skills").is_dir() else find_bundled_skills())
     hosts = (*options.allowed_hosts, *_split_names(environ.get("DJANGO_ALLOWED_HOSTS", "")), *section.allowed_hosts)
     default_ms = _milliseconds(environ.get("DEFAULT_TIMEOUT_MS", ""), section)
     return ServiceSettings(
         workspace_root=root,
         state=state,
-        skills_dir=_directory(options.skills_dir, environ.get("SKILLS_DIR"), skills),
+        skills_dir=_skills_directory(root, environ, options, section),
         artifacts_dir=_directory(
             options.artifacts_dir, environ.get("ARTIFACTS_DIR"), section.artifacts_dir or root / "artifacts"
         ),
@@ -182,16 +185,35 @@ def parse_listen(text: str) -> Listener:
 def _listeners(options: ServiceOptions, environ: Mapping[str, str], configured: ServiceSection) -> tuple[Listener, ...]:
     if options.listen:
         return tuple(dict.fromkeys(map(parse_listen, options.listen)))
+    listener = _configured_listener(options, environ, configured)
+    if options.host is None and options.port is None:
+        return (listener,)
+    host = listener.host if options.host is None else options.host
+    return (parse_listen(Listener(host, listener.port if options.port is None else options.port).text),)
+
+
+def _configured_listener(options: ServiceOptions, environ: Mapping[str, str], configured: ServiceSection) -> Listener:
     if options.preset is not None:
         if options.preset not in PRESETS:
             raise ConfigError(f"{options.preset[:80]!a} is not a preset", hint=f"choose one of: {', '.join(PRESETS)}")
-        return (Listener(configured.host, PRESETS[options.preset]),)
+        return Listener(configured.host, PRESETS[options.preset])
     port = environ.get("PORT", "")
     if not port:
-        return (Listener(configured.host, configured.port),)
+        return Listener(configured.host, configured.port)
     if not (port.isascii() and port.isdigit()):
         raise ConfigError("the variable `PORT` is not a number", hint="set it to a port such as 8080, or unset it")
-    return (Listener(configured.host, parse_listen(port).port),)
+    return Listener(configured.host, parse_listen(port).port)
+
+
+def _skills_directory(
+    root: Path, environ: Mapping[str, str], options: ServiceOptions, section: ServiceSection
+) -> Path | None:
+    """Return the directory that was chosen; the preset of the skill service chooses `./skills` where it exists."""
+    variable = environ.get("SKILLS_DIR")
+    path = options.skills_dir or (Path(variable) if variable else section.skills_dir)
+    if path is None and options.preset == SKILL_SERVICE_PRESET and (root / "skills").is_dir():
+        path = root / "skills"
+    return path.absolute() if path is not None else None
 
 
 def _directory(path: Path | None, variable: str | None, default: Path) -> Path:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         EntryPoint,
         InlineMetadata,
         UnusableMetadata,
+        check_program,
         directory_digest,
         find_action,
         find_entry_point,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         split_forked,
     )
     from skills_runtime.skills.archives import ArchiveLimits, unpack
+    from skills_runtime.skills.bundled import BUNDLED_NAMESPACE, find_bundled_skills
     from skills_runtime.skills.catalog import (
         MARK_CHARS,
         build_catalog,
@@ -52,15 +54,16 @@ if TYPE_CHECKING:
         estimate_tokens,
         is_same_file,
     )
-    from skills_runtime.skills.configured import (
-        BUNDLED_NAMESPACE,
-        build_library,
-        find_bundled_skills,
-        load_library,
-        preflight,
+    from skills_runtime.skills.configured import build_library, load_library, preflight
+    from skills_runtime.skills.create import create_skill, next_commands, write_files
+    from skills_runtime.skills.discovery import (
+        TrustedPaths,
+        TrustStore,
+        find_project_root,
+        is_trusted,
+        resolve_discovery_paths,
     )
-    from skills_runtime.skills.discovery import TrustStore, find_project_root, is_trusted, resolve_discovery_paths
-    from skills_runtime.skills.library import Library, Rules
+    from skills_runtime.skills.library import Library, Rules, is_bundled
     from skills_runtime.skills.mentions import resolve_mentions
     from skills_runtime.skills.problems import Problem, SkillError, failure
     from skills_runtime.skills.prompt_prefix import (
@@ -81,11 +84,14 @@ if TYPE_CHECKING:
         check_skills,
         describe_skill,
         explain_routing,
+        explain_untrusted,
         find_at_path,
         find_by_name,
+        find_skill_to_trust,
         list_changes,
         list_skills,
         load_library_at,
+        state_of,
     )
     from skills_runtime.skills.routing import SkillIndex, index_skills, route_skills, search_index
     from skills_runtime.skills.scan_report import Issue, ScanReport, build_issue, build_scan_report, to_jsonable
@@ -111,17 +117,18 @@ if TYPE_CHECKING:
     )
     from skills_runtime.skills.sources.filesystem import skill_directories
     from skills_runtime.skills.standard.diagnostics import Diagnostic
-    from skills_runtime.skills.standard.directories import InspectedSkill, create_skill, inspect_directory
+    from skills_runtime.skills.standard.directories import InspectedSkill, inspect_directory
     from skills_runtime.skills.standard.parse import parse_skill
     from skills_runtime.skills.standard.skill_yaml import RUN_FILE
     from skills_runtime.skills.standard.specification import allowed_tools
+    from skills_runtime.skills.templates import PROGRAMS, Runtime, choose_language, render_files
     from skills_runtime.skills.watch import watch_skills
 
 __getattr__ = lazy_names(
     __name__,
     {
         "actions": (
-            "Action EntryPoint InlineMetadata RESERVED_PREFIX RUN_ACTION UnusableMetadata find_action "
+            "Action EntryPoint InlineMetadata RESERVED_PREFIX RUN_ACTION UnusableMetadata check_program find_action "
             "resolve_command directory_digest find_entry_point parse_inline_metadata is_python_allowed read_script"
         ),
         "activation": (
@@ -133,9 +140,12 @@ __getattr__ = lazy_names(
             "MARK_CHARS build_catalog build_entries compute_delta compute_marks decode_marks estimate_tokens "
             "is_same_file"
         ),
-        "configured": "BUNDLED_NAMESPACE find_bundled_skills build_library load_library preflight",
-        "discovery": "TrustStore is_trusted find_project_root resolve_discovery_paths",
-        "library": "Library Rules",
+        "bundled": "BUNDLED_NAMESPACE find_bundled_skills",
+        "create": "create_skill next_commands write_files",
+        "templates": "PROGRAMS Runtime choose_language render_files",
+        "configured": "build_library load_library preflight",
+        "discovery": "TrustedPaths TrustStore is_trusted find_project_root resolve_discovery_paths",
+        "library": "Library Rules is_bundled",
         "mentions": "resolve_mentions",
         "problems": "Problem SkillError failure",
         "prompt_prefix": (
@@ -143,8 +153,9 @@ __getattr__ = lazy_names(
             "resolve_prompt_choices select_skills"
         ),
         "reports": (
-            "RoutingExplanation SkillChange SkillList check_skills describe_skill explain_routing find_at_path "
-            "find_by_name list_changes list_skills load_library_at"
+            "RoutingExplanation SkillChange SkillList check_skills describe_skill explain_routing "
+            "explain_untrusted find_at_path find_skill_to_trust "
+            "find_by_name list_changes list_skills load_library_at state_of"
         ),
         "routing": "SkillIndex index_skills route_skills search_index",
         "scan_report": "Issue ScanReport build_scan_report build_issue to_jsonable",
@@ -152,7 +163,7 @@ __getattr__ = lazy_names(
         "sources": "FilesystemSource IndexedSource MemorySource Origin Report Row ScanOptions Source",
         "sources.filesystem": "skill_directories",
         "standard.diagnostics": "Diagnostic",
-        "standard.directories": "InspectedSkill create_skill inspect_directory",
+        "standard.directories": "InspectedSkill inspect_directory",
         "standard.parse": "parse_skill",
         "standard.skill_yaml": "RUN_FILE",
         "standard.specification": "allowed_tools",
@@ -165,6 +176,7 @@ __all__ = [
     "BUNDLED_NAMESPACE",
     "MARK_CHARS",
     "MAX_ARGUMENT_CHARS",
+    "PROGRAMS",
     "REFERENCES",
     "RESERVED_PREFIX",
     "RUN_ACTION",
@@ -197,6 +209,7 @@ __all__ = [
     "Row",
     "Rules",
     "RunDefinition",
+    "Runtime",
     "ScanOptions",
     "ScanReport",
     "Skill",
@@ -206,6 +219,7 @@ __all__ = [
     "SkillList",
     "Source",
     "TrustStore",
+    "TrustedPaths",
     "UnusableMetadata",
     "allowed_tools",
     "apply_template",
@@ -215,7 +229,9 @@ __all__ = [
     "build_library",
     "build_prompt",
     "build_scan_report",
+    "check_program",
     "check_skills",
+    "choose_language",
     "compute_delta",
     "compute_marks",
     "create_skill",
@@ -224,6 +240,7 @@ __all__ = [
     "directory_digest",
     "estimate_tokens",
     "explain_routing",
+    "explain_untrusted",
     "failure",
     "find_action",
     "find_at_path",
@@ -231,9 +248,11 @@ __all__ = [
     "find_by_name",
     "find_entry_point",
     "find_project_root",
+    "find_skill_to_trust",
     "index_skills",
     "inject_skill",
     "inspect_directory",
+    "is_bundled",
     "is_name",
     "is_python_allowed",
     "is_same_file",
@@ -244,6 +263,7 @@ __all__ = [
     "load_library_at",
     "mentions_in",
     "missing_variables",
+    "next_commands",
     "parse_inline_metadata",
     "parse_mention",
     "parse_skill",
@@ -251,6 +271,7 @@ __all__ = [
     "preflight",
     "read_script",
     "read_skill_file",
+    "render_files",
     "resolve_command",
     "resolve_discovery_paths",
     "resolve_mentions",
@@ -261,8 +282,10 @@ __all__ = [
     "select_tools",
     "skill_directories",
     "split_forked",
+    "state_of",
     "to_jsonable",
     "unpack",
     "wants_own_run",
     "watch_skills",
+    "write_files",
 ]

@@ -59,6 +59,20 @@ def find_entry_point(skill: Skill) -> EntryPoint:
     )
 
 
+def check_program(skill: Skill, *, enabled: bool) -> None:
+    """Raise if a skill that a task names has a program that a run cannot execute."""
+    if skill.run is None:
+        return
+    if not enabled:
+        raise failure(
+            "SKILL_ACTIONS_DISABLED",
+            f"`{skill.mention.text}` has a program, and programs of skills are turned off",
+            hint="set `skills.actions.enabled: true`, such as with `--set skills.actions.enabled=true`",
+            mention=skill.mention.text,
+        )
+    find_entry_point(skill)
+
+
 ACTIONS = "actions"
 """The front matter field that defines actions, and the directory of their files."""
 RUN_ACTION = "run"

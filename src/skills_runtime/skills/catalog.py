@@ -134,10 +134,14 @@ class Catalog(msgspec.Struct, frozen=True):
 
 
 def compute_budget(
-    window_tokens: int = DEFAULT_WINDOW_TOKENS, *, share: float = DEFAULT_SHARE, max_tokens: int | None = None
+    window_tokens: int | None = None, *, share: float = DEFAULT_SHARE, max_tokens: int | None = None
 ) -> int:
     """Return the token budget of the list: the fixed maximum if set, else a share of the context window."""
-    return max_tokens if max_tokens is not None else max(FLOOR_TOKENS, int(window_tokens * share))
+    return (
+        max_tokens
+        if max_tokens is not None
+        else max(FLOOR_TOKENS, int((window_tokens or DEFAULT_WINDOW_TOKENS) * share))
+    )
 
 
 def build_catalog(skills: Sequence[Skill], *, budget_tokens: int | None = None, search_tool: str = "") -> Catalog:

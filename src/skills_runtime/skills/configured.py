@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from skills_runtime.skills.bundled import bundled_source
 from skills_runtime.skills.catalog import compute_budget
 from skills_runtime.skills.discovery import (
-    build_sources,
+    build_trusted_sources,
+    build_untrusted_sources,
     build_untrusted_spaces_problem,
     discover,
     is_trusted,
@@ -360,7 +362,7 @@ _BUILDERS: Mapping[str, Callable[["SkillSource", Origin, "SkillsSettings", Sourc
 
 
 class InjectedClients(msgspec.Struct, frozen=True, kw_only=True):
-    """Clients that a program provides for sources on other machines."""
+    """Clients that a program provides for sources on other machines, and skills besides those of the settings."""
 
     clients: Mapping[str, Any] = {}
     """By the ids of `redis` and `pgsql` sources: a client, a pool with `.connection()`, or a factory."""
@@ -370,14 +372,18 @@ class InjectedClients(msgspec.Struct, frozen=True, kw_only=True):
     """Where scans are cached under the refresh policies `ttl` and `manual`; `None` means in this process."""
     notes: tuple[Problem, ...] = ()
     """Problems to report with the skills."""
+    bundled: bool = False
+    """Whether to include the bundled skills."""
+    untrusted: bool = False
+    """Whether to include the skills of an untrusted project, for listing only."""
 
 
 def load_library(
     resolved: "Resolved", variables: Mapping[str, str] | None = None, *, include_untrusted: bool = False
 ) -> Library:
-    """Build the library of the configured and discovered skills; `variables` extend the environment.
+    """Build the library of the configured, discovered and bundled skills; `variables` extend the environment.
 
-    With `include_untrusted`, spaces configured by an untrusted project are included, for listing only.
+    With `include_untrusted`, the skills of an untrusted project are included, for listing only.
     """
     process, settings = resolved.environment.process, resolved.settings
     paths = resolve_discovery_paths(resolved.workspace_root, process)
@@ -389,7 +395,9 @@ def load_library(
         skills,
         resolved.workspace_root,
         environment={**process, **(variables or {})},
-        sources_with=InjectedClients(get_variable=resolved.environment.get, notes=notes),
+        sources_with=InjectedClients(
+            get_variable=resolved.environment.get, notes=notes, bundled=True, untrusted=include_untrusted
+        ),
         paths=paths,
     )
     catalog, window = settings.skills.catalog, settings.run.context_recovery.window_tokens
@@ -433,6 +441,7 @@ def build_library(
         index=paths.index if paths else None,
     )
     discovery = discover(paths, settings) if paths and settings.discovery.enabled else None
+    untrusted = build_untrusted_sources(discovery, settings, dependencies.index) if discovery else []
     return Library(
         [
             *(
@@ -441,23 +450,14 @@ def build_library(
                 if space.enabled
                 for name in dict.fromkeys(space.sources)
             ),
-            *(build_sources(discovery.roots, settings, dependencies.index) if discovery else ()),
+            *(build_trusted_sources(discovery, settings, dependencies.index) if discovery else ()),
+            *(untrusted if injected.untrusted else ()),
+            *((bundled_source(),) if injected.bundled else ()),
         ],
         rules=Rules(
             env_var_missing_policy=settings.env_var_missing_policy, max_body_bytes=settings.injection.max_bytes
         ),
         environment=environment,
         notes=(*injected.notes, *(discovery.problems if discovery else ())),
+        untrusted=() if injected.untrusted else untrusted,
     )
-
-
-_PACKAGE_ROOT = Path(__file__).resolve().parent.parent
-
-BUNDLED_NAMESPACE = "web:mvp"
-"""The default namespace of the bundled skills."""
-
-
-def find_bundled_skills() -> Path:
-    """Return the directory of the bundled skills: in the installed package, or in the source checkout."""
-    installed = _PACKAGE_ROOT / "bundled_skills"
-    return installed if installed.is_dir() else _PACKAGE_ROOT.parent.parent / "skills"

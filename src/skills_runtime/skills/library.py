@@ -7,6 +7,7 @@ always be called with the plugin's name, so they are never shadowed.
 import difflib
 import heapq
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -16,19 +17,26 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.skills.problems import Problem, SkillError, failure
-from skills_runtime.skills.skill import Mention, Skill, mentions_in
+from skills_runtime.skills.skill import Mention, Skill, is_name, mentions_in
 from skills_runtime.skills.sources import Report, Source
 from skills_runtime.skills.sources.source import ChangeDetecting, Watchable
 
 DISCOVERED = "discovered"
 """The space of every skill that was discovered rather than configured."""
-PLUGIN_LEVEL = 1_000_000
-"""The level of plugins, below everything else."""
+BUNDLED_SPACE = "bundled-skills"
+"""The space of the skills that come with the runtime."""
+PLUGIN_LEVEL, BUNDLED_LEVEL = 1_000_000, 2_000_000
+"""The levels of plugins and of bundled skills, below everything else."""
 
 
 _SUGGESTIONS = 3
 _MAX_COMPARED = 100
 """Maximum number of names compared character by character."""
+
+
+def is_bundled(skill: Skill) -> bool:
+    """Return whether a skill comes with the runtime."""
+    return skill.space_id == BUNDLED_SPACE
 
 
 class Namesakes(msgspec.Struct, frozen=True):
@@ -45,7 +53,7 @@ def rank_namesakes(skills: Iterable[tuple[int, Skill]]) -> Namesakes:
     ranked = sorted(skills, key=lambda pair: pair[0])
     nearest_level = ranked[0][0]
     nearest = [skill for level, skill in ranked if level == nearest_level]
-    hidden = [skill for level, skill in ranked if nearest_level < level < PLUGIN_LEVEL]
+    hidden = [skill for level, skill in ranked if nearest_level < level != PLUGIN_LEVEL]
     if nearest_level > 0 and len({skill.content_hash for skill in nearest}) == 1 and nearest[0].content_hash:
         nearest, copies = nearest[:1], nearest[1:]
         hidden = [*(copy for copy in copies if nearest_level < PLUGIN_LEVEL), *hidden]
@@ -95,7 +103,7 @@ def unknown_name_error(name: str, names: Iterable[str], problems: Iterable[Probl
         return SkillError(msgspec.structs.replace(broken, message=message))
     untrusted = next((problem for problem in known_problems if problem.code == "SKILL_FOLDER_UNTRUSTED"), None)
     hint = suggest(name, sorted(names)) or (untrusted.hint if untrusted else "`skills list` shows every skill")
-    return failure("SKILL_UNKNOWN", f"there is no skill `{name}`", hint=hint, mention=name)
+    return failure("SKILL_UNKNOWN", f"there is no skill `{name}`", hint=hint, mention=name, resource="skill", name=name)
 
 
 def unknown_mention_error(mention: Mention, names: Collection[Mention], problems: Iterable[Problem]) -> SkillError:
@@ -112,6 +120,24 @@ def unknown_mention_error(mention: Mention, names: Collection[Mention], problems
         f"there is no skill `{mention.text}`{detail}",
         hint=suggest(mention.text, [name.text for name in sorted(names)]) or "check the name of the skill",
         mention=mention.text,
+        resource="skill",
+        name=mention.text,
+    )
+
+
+def name_to_trust(skill: Skill) -> str:
+    """Return what `skills trust` takes for a skill."""
+    return skill.name if is_name(skill.name) else shlex.quote(str(skill.directory))
+
+
+def untrusted_error(skill: Skill) -> SkillError:
+    """Build the error for a skill that exists, in a project that is not trusted."""
+    return failure(
+        "SKILL_UNTRUSTED",
+        f"the skill `{skill.name}` is not trusted",
+        hint=f"review it, then run `skills trust {name_to_trust(skill)}`",
+        mention=skill.mention.text,
+        locator=skill.locator,
     )
 
 
@@ -215,9 +241,12 @@ class Library:
         rules: Rules | None = None,
         environment: Mapping[str, str] | None = None,
         notes: Iterable[Problem] = (),
+        untrusted: Iterable[Source] = (),
     ) -> None:
+        """Build a library; skills of `untrusted` sources are never used, and only explain why they are not."""
         self.rules = rules or Rules()
         self._sources = tuple(sources)
+        self._untrusted = tuple(untrusted)
         self._notes = tuple(notes)
         self._environment = dict(environment or {})
         self._excluded: tuple[Path, ...] = ()
@@ -235,7 +264,13 @@ class Library:
 
     def without(self, paths: Iterable[Path]) -> "Library":
         """Return a library without the skills at or below these paths, which frees their names; it is scanned again."""
-        narrowed = Library(self._sources, rules=self.rules, environment=self._environment, notes=self._notes)
+        narrowed = Library(
+            self._sources,
+            rules=self.rules,
+            environment=self._environment,
+            notes=self._notes,
+            untrusted=self._untrusted,
+        )
         narrowed._excluded = (*self._excluded, *(Path(os.path.realpath(path)) for path in paths))
         narrowed._only = self._only
         return narrowed
@@ -247,8 +282,21 @@ class Library:
         return narrowed
 
     def list(self) -> tuple[Skill, ...]:
-        """Return every available skill by namespace and name; shadowed ones are left out."""
+        """Return every skill that a model is offered, by namespace and name; shadowed ones are left out."""
         return self._available
+
+    def usable(self) -> tuple[Skill, ...]:
+        """Return every skill that a task may name: those that a model is offered, and the bundled ones."""
+        return self._usable
+
+    def untrusted(self) -> tuple[Skill, ...]:
+        """Return the skills that exist but may not be used, because the user does not trust them."""
+        return tuple(skill for report in self.untrusted_reports for skill in report.skills if self._includes(skill))
+
+    @cached_property
+    def untrusted_reports(self) -> tuple[Report, ...]:
+        """Search the untrusted sources."""
+        return tuple(source.skills() for source in self._untrusted)
 
     def problems(self) -> tuple[Problem, ...]:
         """Return the problems of skills and sources."""
@@ -268,6 +316,9 @@ class Library:
         skill = self._by_name.by_namespace.get(mention.namespace, {}).get(mention.name)
         if skill is not None:
             return skill
+        for other in self.untrusted():
+            if other.mention == mention:
+                raise untrusted_error(other)
         namespaces = {source.origin.namespace for source in self._sources}
         if mention.namespace not in namespaces:
             raise unknown_namespace_error(mention, namespaces)
@@ -287,6 +338,9 @@ class Library:
             raise SkillError(build_ambiguous_name(name, shared.nearest))
         skill = self._by_name.by_name.get(name) if shared is None else shared.nearest[0]
         if skill is None:
+            for other in self.untrusted():
+                if name in (other.name, f"{other.namespace}:{other.name}"):
+                    raise untrusted_error(other)
             raise unknown_name_error(name, self._by_name.by_name, self.problems())
         return self.find(skill.mention)
 
@@ -301,13 +355,20 @@ class Library:
         if not any(stale):
             return False
         pairs = zip(self._sources, self._reports, stale, strict=True)
-        reports = tuple(self._search(source) if is_stale else report for source, report, is_stale in pairs)
+        reports = _yield_to_others(
+            tuple(
+                self._search(source) if is_stale or source.origin.space_id == BUNDLED_SPACE else report
+                for source, report, is_stale in pairs
+            )
+        )
         if reports == self._reports:
             return False
         fresh = self.without(())
         fresh.__dict__["_reports"] = reports
         # In one update, so that concurrent lookups see either the old or the new scan.
-        self.__dict__.update(_reports=reports, _by_name=fresh._by_name, _available=fresh._available)
+        self.__dict__.update(
+            _reports=reports, _by_name=fresh._by_name, _usable=fresh._usable, _available=fresh._available
+        )
         return True
 
     def watched_directories(self) -> tuple[Path, ...]:
@@ -344,7 +405,7 @@ class Library:
 
     @cached_property
     def _reports(self) -> tuple[Report, ...]:
-        return tuple(self._search(source) for source in self._sources)
+        return _yield_to_others(tuple(self._search(source) for source in self._sources))
 
     def _search(self, source: Source) -> Report:
         report, limit = source.skills(), self.rules.max_body_bytes
@@ -394,6 +455,12 @@ class Library:
 
     @cached_property
     def _available(self) -> tuple[Skill, ...]:
+        usable = self._usable
+        offered = tuple(skill for skill in usable if not is_bundled(skill))
+        return usable if len(offered) == len(usable) else offered
+
+    @cached_property
+    def _usable(self) -> tuple[Skill, ...]:
         unavailable = {mention.text for mention in self._by_name.duplicates}
         unavailable |= {skill.mention.text for namesakes in self._by_name.shared.values() for skill in namesakes.hidden}
         skills = (
@@ -402,3 +469,34 @@ class Library:
         if not unavailable:
             return tuple(skills)
         return tuple(skill for skill in skills if skill.mention.text not in unavailable)
+
+
+def _yield_to_others(reports: tuple[Report, ...]) -> tuple[Report, ...]:
+    """Leave out each bundled skill whose mention another skill has: yours comes first, with a notice."""
+    if len(reports) < 2 or not any(is_bundled(skill) for report in reports for skill in report.skills[:1]):
+        return reports
+    others = {skill.mention: skill for report in reports for skill in report.skills if not is_bundled(skill)}
+    return tuple(
+        _without_replaced(report, others) if report.skills and is_bundled(report.skills[0]) else report
+        for report in reports
+    )
+
+
+def _without_replaced(report: Report, others: Mapping[Mention, Skill]) -> Report:
+    replaced = [skill for skill in report.skills if skill.mention in others]
+    notices = [
+        Problem(
+            code="SKILL_SHADOWED",
+            message=f"the built-in `{skill.mention.text}` is replaced by {others[skill.mention].locator}",
+            hint="rename yours to use both",
+            severity="notice",
+            locator=skill.locator,
+            namespace=skill.namespace,
+            name=skill.name,
+            details={"by": skill.mention.text, "by_locator": others[skill.mention].locator},
+        )
+        for skill in replaced
+        if skill.file != others[skill.mention].file
+    ]
+    remaining = tuple(skill for skill in report.skills if skill.mention not in others)
+    return Report(remaining, (*report.problems, *notices))

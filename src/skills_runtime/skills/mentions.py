@@ -207,9 +207,13 @@ class SkillListing:
     def __init__(self, skills: tuple[Skill, ...]) -> None:
         self._skills = skills
 
-    def list(self) -> tuple[Skill, ...]:
+    def usable(self) -> tuple[Skill, ...]:
         """Return every skill of the list."""
         return self._skills
+
+    def untrusted(self) -> tuple[Skill, ...]:
+        """Return no skills: all of the list may be used."""
+        return ()
 
     def problems(self) -> tuple[Problem, ...]:
         """Return no problems: a list has only usable skills."""
@@ -268,14 +272,14 @@ class ResolvedMentions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve_mentions(text: str, library: Library | SkillListing) -> ResolvedMentions:
-    """Resolve the mentions of a text in any form; only an exact mention that names no skill raises."""
+    """Resolve the mentions of a text in any form; an exact mention of no skill raises, as does an untrusted skill."""
     arguments: dict[Mention, str] = {}
     skills: dict[Mention, Skill] = {}
     mention_texts: dict[Mention, str] = {}
     notices: dict[str, Problem] = {}
     for written_mention, outcome in _resolve_each(text, library):
         if isinstance(outcome, SkillError):
-            if written_mention.form == "exact":
+            if written_mention.form == "exact" or outcome.code == "SKILL_UNTRUSTED":
                 raise outcome
             text_excerpt = one_line(written_mention.text)[:_SHOWN_CHARS]
             hint = (
@@ -326,7 +330,7 @@ def _resolve_each(text: str, library: Library | SkillListing) -> Iterator[tuple[
     if "$" not in text and not text.lstrip().startswith("/"):
         return
     broken = (problem.name for problem in library.problems() if problem.severity == "error" and problem.name)
-    names = frozenset((*(skill.name for skill in library.list()), *broken))
+    names = frozenset((*(skill.name for skill in (*library.usable(), *library.untrusted())), *broken))
     for mention in scan_mentions(text, frozenset(name for name in names if not is_name(name))):
         if _is_mention(mention, names):
             try:
@@ -362,7 +366,7 @@ def _resolve(mention: WrittenMention, library: Library | SkillListing) -> Skill:
 def _resolve_link(mention: WrittenMention, library: Library | SkillListing) -> Skill:
     """Return the skill that a link names; its path decides between skills of one name."""
     name = mention.name.rpartition(":")[2]
-    skills = [skill for skill in library.list() if skill.name == name]
+    skills = [skill for skill in library.usable() if skill.name == name]
     if not skills:
         return library.find_by_name(mention.name)
     path = posixpath.normpath(unquote(mention.path).removeprefix("file://").removeprefix("skill://"))

@@ -22,6 +22,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "SKILL_NAME_AMBIGUOUS": "validation",
         "SKILL_SHADOWED": "validation",
         "SKILL_FOLDER_UNTRUSTED": "permission",
+        "SKILL_UNTRUSTED": "permission",
         "SKILL_TRUST_UNREADABLE": "permission",
         "SKILL_LOCK_UNREADABLE": "validation",
         "SKILL_PLUGIN_INVALID": "validation",

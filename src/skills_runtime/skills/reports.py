@@ -11,11 +11,11 @@ import msgspec
 from skills_runtime.errors import NotFound, ValidationFailed
 from skills_runtime.skills.catalog import CatalogReport, build_catalog, compute_budget
 from skills_runtime.skills.configured import load_library
-from skills_runtime.skills.discovery import build_sources, discover, resolve_discovery_paths
+from skills_runtime.skills.discovery import discover, resolve_discovery_paths
 from skills_runtime.skills.install.lockfile import project_places, user_places
 from skills_runtime.skills.install.operations import changed_skills
-from skills_runtime.skills.library import Library
-from skills_runtime.skills.problems import Problem
+from skills_runtime.skills.library import Library, build_ambiguous_name, is_bundled, name_to_trust
+from skills_runtime.skills.problems import Problem, SkillError
 from skills_runtime.skills.skill import Skill, describe_unmentionable, is_name, parse_mention
 from skills_runtime.skills.sources.filesystem import FilesystemSource, skill_directories
 from skills_runtime.skills.sources.source import Origin
@@ -27,12 +27,11 @@ from skills_runtime.storage import open_directory, walk
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
 
-State = Literal["offered", "changed", "shadowed", "untrusted", "broken"]
-"""A changed skill is available too, but differs from what was installed."""
+State = Literal["offered", "built-in", "changed", "shadowed", "untrusted", "broken"]
+"""A built-in skill is used when a task names it. A changed one is available, but differs from what was installed."""
 Kind = Literal["added", "changed", "removed", "broken", "warning"]
 MAX_FILES = 200
 """Maximum number of listed files of a skill."""
-_UNTRUSTED = "the project is not trusted"
 _TOO_LARGE = "SKILL_BODY_TOO_LARGE"
 _BREAKING = ("SKILL_SCAN_METADATA_INVALID", _TOO_LARGE)
 
@@ -52,6 +51,8 @@ class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     path: str = ""
     content_hash: str = ""
+    runtime: str = ""
+    """The language of its program, if it can be executed without a model."""
     reason: str = ""
     """Why it is not available, or a note about it."""
 
@@ -72,7 +73,8 @@ def list_skills(resolved: "Resolved") -> SkillList:
     paths = resolve_discovery_paths(resolved.workspace_root, process)
     discovery = discover(paths, settings)
     library = load_library(resolved)
-    untrusted = Library(build_sources(discovery.untrusted, settings, paths.index))
+    untrusted = library.untrusted()
+    untrusted_problems = [problem for report in library.untrusted_reports for problem in report.problems]
     problems = library.problems()
     changes, lock_problems = changed_skills(user_places(process))
     try:
@@ -84,8 +86,8 @@ def list_skills(resolved: "Resolved") -> SkillList:
     skills = [
         *(_mark_changed(skill, changes) for skill in _list_library(library, problems)),
         *(_build_unreadable(problem, "broken") for problem in _find_breaking(problems)),
-        *(_mark_changed(_build_listed(skill, "untrusted", _UNTRUSTED), changes) for skill in untrusted.all()),
-        *(_build_unreadable(problem, "untrusted") for problem in _find_breaking(untrusted.problems())),
+        *(_mark_changed(_build_listed(skill, "untrusted", explain_untrusted(skill)), changes) for skill in untrusted),
+        *(_build_unreadable(problem, "untrusted") for problem in _find_breaking(untrusted_problems)),
     ]
     has_skills = discovery.untrusted or any(root.scope == "project" for root in discovery.roots)
     return SkillList(
@@ -112,7 +114,7 @@ def _mark_changed(skill: ListedSkill, changes: dict[Path, str]) -> ListedSkill:
 
 
 def _list_library(library: Library, problems: Iterable[Problem]) -> Iterator[ListedSkill]:
-    mentions = {skill.mention for skill in library.list()}
+    mentions = {skill.mention for skill in library.usable()}
     hidden = {
         (problem.namespace, problem.name): problem.message for problem in problems if problem.code == "SKILL_SHADOWED"
     }
@@ -124,11 +126,20 @@ def _list_library(library: Library, problems: Iterable[Problem]) -> Iterator[Lis
     for skill in library.all():
         key = (skill.namespace, skill.name)
         if skill.mention in mentions:
-            yield _build_listed(skill, "offered")
+            yield _build_listed(skill, "built-in" if is_bundled(skill) else "offered")
         elif key in duplicates:
             yield _build_listed(skill, "broken", duplicates[key])
         else:
             yield _build_listed(skill, "shadowed", hidden.get(key, ""))
+
+
+def state_of(skill: Skill, library: Library) -> State:
+    """Return the state of a skill in the library of what may be used."""
+    if any(other.file == skill.file and other.mention == skill.mention for other in library.untrusted()):
+        return "untrusted"
+    if skill.mention not in {other.mention for other in library.usable()}:
+        return "shadowed"
+    return "built-in" if is_bundled(skill) else "offered"
 
 
 def _find_breaking(problems: Iterable[Problem]) -> Iterator[Problem]:
@@ -155,8 +166,14 @@ def _build_listed(skill: Skill, state: State, reason: str = "") -> ListedSkill:
         source=skill.source_id,
         path=skill.locator,
         content_hash=skill.content_hash,
+        runtime=skill.run.runtime if skill.run is not None else "",
         reason=reason or ("" if mentionable else describe_unmentionable(skill.name)),
     )
+
+
+def explain_untrusted(skill: Skill) -> str:
+    """Explain why a skill is not used, and which command allows it."""
+    return f"not trusted; review it, then run `skills trust {name_to_trust(skill)}`"
 
 
 def _build_unreadable(problem: Problem, state: State) -> ListedSkill:
@@ -268,6 +285,25 @@ def find_by_name(text: str, resolved: "Resolved") -> SkillLocation:
     note = Diagnostic(code="name_without_mention", severity="info", message=describe_unmentionable(skill.name))
     noted = msgspec.structs.replace(inspected, diagnostics=(*inspected.diagnostics, note))
     return SkillLocation(skill.directory, noted)
+
+
+def find_skill_to_trust(text: str, resolved: "Resolved") -> Path | None:
+    """Return the directory of the project's skill with this mention or name, or nothing if there is none."""
+    library = load_library(resolved)
+    paths = resolve_discovery_paths(resolved.workspace_root, resolved.environment.process)
+    project = discover(paths, resolved.settings.skills).project
+    matching = [
+        skill
+        for skill in (*library.untrusted(), *library.all())
+        if text in (skill.name, skill.mention.text, f"{skill.namespace}:{skill.name}")
+    ]
+    directories = list(dict.fromkeys(skill.directory for skill in matching if skill.directory is not None))
+    own = [directory for directory in directories if directory.is_relative_to(project)]
+    if len(own) > 1:
+        raise SkillError(build_ambiguous_name(text, matching))
+    if directories and not own:
+        raise ValidationFailed(f"the skill `{text}` needs no trust: it is not part of this project")
+    return own[0] if own else None
 
 
 def describe_skill(target: SkillLocation) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from typing import (
 import msgspec
 
 from skills_runtime.errors import ToolError, ValidationFailed
-from skills_runtime.ports import Effect, Recovery, ToolContext, ToolResult, ToolSpec
+from skills_runtime.ports import Effect, Recovery, ToolApproval, ToolContext, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -246,6 +246,7 @@ class Offer(TypedDict, total=False):
     timeout_sec: float | None
     max_parallel: int | None
     verify: Function | None
+    approval: ToolApproval
 
 
 class Callee(msgspec.Struct, frozen=True):
@@ -274,6 +275,11 @@ class FunctionTool(Generic[P, R]):
         self._callee = callee
         self._is_async = is_async
         self._verify = verify
+
+    def as_replacement(self) -> "FunctionTool[P, R]":
+        """Return the tool as it takes the place of a built-in one: the policy mode decides, unless it always asks."""
+        spec = msgspec.structs.replace(self.spec, approval="ask" if self.spec.approval == "ask" else None)
+        return FunctionTool(spec, self._check, self._callee, is_async=self._is_async, verify=self._verify)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, without validation."""
@@ -333,8 +339,12 @@ def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
     timeout_sec: float | None = None,
     max_parallel: int | None = None,
     verify: Function | None = None,
+    approval: ToolApproval = "pass",
 ) -> FunctionTool[Any, Any]:
     """Make a tool of a function; the runtime fills in a parameter annotated `ToolContext`.
+
+    It is code of the program that registers it, so its calls run unless a rule objects; with `approval="ask"` every
+    call asks.
 
     `verify` takes the same arguments and finds out what came of an interrupted call: nothing means it had no effect. It
     may have a parameter for the context as well.
@@ -345,6 +355,8 @@ def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
 
     title = name or function_name(function)
     _check_offer(title, timeout_sec, max_parallel)
+    if approval not in get_args(ToolApproval):
+        raise ValidationFailed(f"`approval` of `{title}` is {approval!r}", hint="use `pass` or `ask`")
     try:
         callee = Callee(function, read_parameters(function))
         verifier = Callee(verify, read_parameters(verify)) if verify is not None else None
@@ -362,6 +374,7 @@ def tool_from(  # noqa: PLR0913 - by name only, and each may be left out
         recovery="verify" if verify is not None else recovery,
         timeout_sec=timeout_sec,
         max_parallel=max_parallel,
+        approval=approval,
     )
     return FunctionTool(spec, check, callee, is_async=inspect.iscoroutinefunction(function), verify=verifier)
 

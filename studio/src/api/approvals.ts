@@ -68,8 +68,8 @@ export interface SandboxPlan {
   file_access?: unknown;
 }
 
-/** How far a rule reaches: this run, one skill in all runs, or all runs. */
-export type RuleScope = "run" | "skill" | "user";
+/** How far a rule reaches: this run, this folder, one skill in all runs, or all runs. */
+export type RuleScope = "run" | "folder" | "skill" | "user";
 
 /** A rule that could be added, as it would be written. */
 export interface RulePreview {

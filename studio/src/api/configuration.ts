@@ -57,7 +57,12 @@ export interface PolicyDecision {
   verdict: string;
   explanation: {
     verdict: MatchedRule;
-    parts: (Omit<MatchedRule, "rule"> & { kind: string; text: string; allowed_by: string })[];
+    parts: (Omit<MatchedRule, "rule"> & {
+      kind: string;
+      text: string;
+      allowed_by: string;
+      objection?: string;
+    })[];
   };
   facts: Readonly<Record<string, unknown>> & {
     unclear: string;

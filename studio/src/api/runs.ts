@@ -40,7 +40,8 @@ export interface RunRow {
   pending_approvals: number;
   parent_run_id: string | null;
   attempt: number;
-  cost_usd: number;
+  /** Null where it is unknown. */
+  cost_usd: number | null;
   /** How long it took, or has taken so far. */
   duration_ms: number | null;
   /** Skills by mention. */
@@ -61,7 +62,8 @@ export interface Run extends Omit<RunRow, "title"> {
   turns: number;
   steps: number;
   cached_tokens: number;
-  cost_usd: number;
+  /** Null where it is unknown. */
+  cost_usd: number | null;
   workspace_mode: string;
   required_deliverables: string[];
   artifacts: string[];

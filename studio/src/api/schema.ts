@@ -144,6 +144,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/doctor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Diagnosis
+         * @description Check whether a run would work and how to fix what is missing; needs the scope `admin`.
+         *
+         *     It contacts the model, and asks it for one word if its provider does not list it.
+         */
+        get: operations["show_diagnosis_api_v1_doctor_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executions": {
         parameters: {
             query?: never;
@@ -380,6 +402,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/model/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Providers
+         * @description Return the presets of model providers.
+         */
+        get: operations["list_providers_api_v1_model_providers_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/model/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Connection
+         * @description Call the configured model once, and list the models of its service; needs the scope `admin`.
+         */
+        post: operations["test_connection_api_v1_model_test_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/policy/check": {
         parameters: {
             query?: never;
@@ -478,7 +540,11 @@ export interface paths {
         get: operations["get_run_api_v1_runs__run_id__get"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete Run
+         * @description Delete a run with its directory and the runs of its sub-agents.
+         */
+        delete: operations["delete_run_api_v1_runs__run_id__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1089,13 +1155,13 @@ export interface paths {
         };
         /**
          * List Skills
-         * @description List the skills of the workspace: offered to runs, or shadowed by a nearer one.
+         * @description List the skills of the workspace: offered to runs, built in, shadowed by a nearer one, or untrusted.
          */
         get: operations["list_skills_api_v1_skills_get"];
         put?: never;
         /**
          * Create Skill
-         * @description Create a skill in the project's skill directory.
+         * @description Create a skill in the project's skill directory; the owner who creates it trusts it by that.
          */
         post: operations["create_skill_api_v1_skills_post"];
         delete?: never;
@@ -1202,6 +1268,26 @@ export interface paths {
         get: operations["show_skill_file_api_v1_skills__name__files_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/skills/{name}/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Trust Skill
+         * @description Trust one skill of an untrusted project, so that runs may use it; needs the owner's token.
+         */
+        post: operations["trust_skill_api_v1_skills__name__trust_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1512,6 +1598,18 @@ export interface components {
             decision: string;
         };
         /**
+         * DeletedDocument
+         * @description The deleted runs, and the bytes that they took on the disk.
+         */
+        DeletedDocument: {
+            /** Bytes */
+            bytes: number;
+            /** Run Ids */
+            run_ids: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * DemoDocument
          * @description The started run; its model is scripted, everything else is real.
          */
@@ -1522,6 +1620,20 @@ export interface components {
             run_id: string;
             /** Scripted */
             scripted: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * DiagnosisDocument
+         * @description Whether a run would work, and the result of each check with its fix.
+         */
+        DiagnosisDocument: {
+            /** Can Run */
+            can_run: boolean;
+            /** Checks */
+            checks: {
+                [key: string]: unknown;
+            }[];
         } & {
             [key: string]: unknown;
         };
@@ -1873,7 +1985,7 @@ export interface components {
             /** On Limit */
             on_limit?: ("fail" | "park") | null;
             /** Policy Mode */
-            policy_mode?: ("allow" | "ask" | "deny") | null;
+            policy_mode?: ("auto" | "ask" | "allow" | "deny") | null;
             /**
              * Review
              * @default false
@@ -1957,6 +2069,24 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * ModelTestDocument
+         * @description The result of a call to the configured model, and the models that its service lists.
+         */
+        ModelTestDocument: {
+            /** Calls Tools */
+            calls_tools: boolean;
+            /** Models */
+            models: string[];
+            /** Ok */
+            ok: boolean;
+            /** Problem */
+            problem: string;
+            /** Seconds */
+            seconds: number | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * NewDecision
          * @description A decision on an approval request.
          */
@@ -1978,9 +2108,11 @@ export interface components {
              */
             note: string;
             /** Rule */
-            rule?: ("run" | "skill" | "user") | null;
+            rule?: ("run" | "folder" | "skill" | "user") | null;
             /** Run Id */
             run_id?: string | null;
+            /** Scope */
+            scope?: ("once" | "session" | "folder" | "always" | "skill") | null;
         };
         /**
          * NewDemo
@@ -2021,7 +2153,7 @@ export interface components {
             /** On Limit */
             on_limit?: ("fail" | "park") | null;
             /** Policy Mode */
-            policy_mode?: ("allow" | "ask" | "deny") | null;
+            policy_mode?: ("auto" | "ask" | "allow" | "deny") | null;
             /** Prompt */
             prompt?: string | null;
             /**
@@ -2074,7 +2206,7 @@ export interface components {
             /** On Limit */
             on_limit?: ("fail" | "park") | null;
             /** Policy Mode */
-            policy_mode?: ("allow" | "ask" | "deny") | null;
+            policy_mode?: ("auto" | "ask" | "allow" | "deny") | null;
             /** Prompt */
             prompt: string;
             /**
@@ -2192,6 +2324,40 @@ export interface components {
             title: string;
             /** Type */
             type: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * ProviderDocument
+         * @description A preset: what to enter for a provider.
+         */
+        ProviderDocument: {
+            /** Base Url */
+            base_url: string;
+            /** Id */
+            id: string;
+            /** Key Env */
+            key_env: string;
+            /** Key Page */
+            key_page: string;
+            /** Model */
+            model: string;
+            /** Needs Key */
+            needs_key: boolean;
+            /** Title */
+            title: string;
+            /** Url Example */
+            url_example: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * ProvidersDocument
+         * @description The presets, in the order of menus.
+         */
+        ProvidersDocument: {
+            /** Providers */
+            providers: components["schemas"]["ProviderDocument"][];
         } & {
             [key: string]: unknown;
         };
@@ -2621,6 +2787,8 @@ export interface components {
             description: string;
             /** Name */
             name: string;
+            /** Runtime */
+            runtime?: ("python" | "node" | "shell") | null;
         };
         /**
          * NewSkill
@@ -2804,6 +2972,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DemoDocument"];
+                };
+            };
+        };
+    };
+    show_diagnosis_api_v1_doctor_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiagnosisDocument"];
                 };
             };
         };
@@ -3179,6 +3367,46 @@ export interface operations {
             };
         };
     };
+    list_providers_api_v1_model_providers_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProvidersDocument"];
+                };
+            };
+        };
+    };
+    test_connection_api_v1_model_test_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelTestDocument"];
+                };
+            };
+        };
+    };
     check_policy_api_v1_policy_check_post: {
         parameters: {
             query?: never;
@@ -3339,6 +3567,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunDocument"];
+                };
+            };
+        };
+    };
+    delete_run_api_v1_runs__run_id__delete: {
+        parameters: {
+            query?: {
+                /** @description Cancel the run first, if it has not ended. */
+                force?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedDocument"];
                 };
             };
         };
@@ -4410,6 +4664,29 @@ export interface operations {
                 };
                 content: {
                     "text/plain": unknown;
+                };
+            };
+        };
+    };
+    trust_skill_api_v1_skills__name__trust_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A mention, a name, or `namespace:name`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillDocument"];
                 };
             };
         };

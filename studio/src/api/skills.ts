@@ -13,7 +13,7 @@ export interface Skill {
   namespace: string;
   source: string;
   path: string;
-  state: "offered" | "shadowed";
+  state: "offered" | "built-in" | "shadowed" | "untrusted";
   /** Whether it has a program of its own, and of which kind. */
   runnable: boolean;
   runtime: string | null;
@@ -161,11 +161,25 @@ export function useValidateSkill(text: string, name?: string) {
   });
 }
 
-/** Writes a new skill into the project. */
+/** The language of a skill's program. */
+export type SkillRuntime = "python" | "node" | "shell";
+
+/** Trusts one skill of a project that is not trusted, so that runs and forms may use it. */
+export function useTrustSkill() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (skill: Pick<Skill, "mention">) =>
+      sendJson<SkillDocument>("POST", path`skills/${skill.mention}/trust`, { body: {} }),
+    onSuccess: () =>
+      Promise.all(["skills", "skill"].map((name) => client.invalidateQueries({ queryKey: [name] }))),
+  });
+}
+
+/** Writes a new skill into the project, which is trusted by that. */
 export function useCreateSkill() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (body: { name: string; description: string; body?: string }) =>
+    mutationFn: (body: { name: string; description: string; body?: string; runtime?: SkillRuntime }) =>
       sendJson<Schemas["Written"]>("POST", "skills", { body }),
     onSuccess: () => client.invalidateQueries({ queryKey: ["skills"] }),
   });

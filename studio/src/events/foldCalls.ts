@@ -120,7 +120,7 @@ function applyChild(
     draft.change(index, "child", event, () => ({
       status: payload.status,
       tokens: (payload.input_tokens ?? 0) + (payload.output_tokens ?? 0),
-      cost_usd: payload.cost_usd ?? 0,
+      cost_usd: payload.cost_usd ?? null,
       tool_calls: payload.tool_calls ?? 0,
     }));
     return;
@@ -138,7 +138,7 @@ function applyChild(
     profile_id: payload.profile_id ?? "",
     status: "running",
     tokens: 0,
-    cost_usd: 0,
+    cost_usd: null,
     tool_calls: 0,
   });
   draft.children.set(id, added);

@@ -73,7 +73,8 @@ function countUsage(state: RunState, event: AnyTypedEvent): void {
       state.input_tokens += event.payload.input_tokens ?? 0;
       state.output_tokens += event.payload.output_tokens ?? 0;
       state.cached_tokens += event.payload.cached_tokens ?? 0;
-      state.cost_usd += event.payload.cost_usd ?? 0;
+      state.unpriced ||= (event.payload.cost_usd ?? null) === null;
+      state.cost_usd = state.unpriced ? null : (state.cost_usd ?? 0) + (event.payload.cost_usd ?? 0);
       break;
     case "tool_call_requested":
       state.tool_calls += 1;

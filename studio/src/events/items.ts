@@ -149,7 +149,7 @@ export interface ChildItem extends Item {
   profile_id: string;
   status: string;
   tokens: number;
-  cost_usd: number;
+  cost_usd: number | null;
   tool_calls: number;
 }
 

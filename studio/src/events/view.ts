@@ -34,7 +34,9 @@ export interface RunState {
   input_tokens: number;
   output_tokens: number;
   cached_tokens: number;
-  cost_usd: number;
+  /** Null while nothing is known, and where the price of an answer is unknown. */
+  cost_usd: number | null;
+  unpriced: boolean;
 }
 
 /** One bar of the timeline; open while it has no end. */
@@ -115,7 +117,8 @@ export const EMPTY_VIEW: RunView = {
     input_tokens: 0,
     output_tokens: 0,
     cached_tokens: 0,
-    cost_usd: 0,
+    cost_usd: null,
+    unpriced: false,
   },
   items: [],
   spans: [],

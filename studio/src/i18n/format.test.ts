@@ -21,7 +21,7 @@ describe("formats", () => {
 
   it("write sizes and amounts", () => {
     expect([0, 999, 1_400_000].map(english.bytes)).toEqual(["0 bytes", "999 bytes", "1.4 MB"]);
-    expect([0, 0.0712, 12.5].map(english.money)).toEqual(["$0.00", "$0.0712", "$12.50"]);
+    expect([null, 0, 0.0712, 12.5].map(english.money)).toEqual(["–", "$0.00", "$0.0712", "$12.50"]);
     expect(english.short(18_200)).toBe("18.2K");
   });
 

@@ -9,8 +9,8 @@ export interface Format {
   short(value: number): string;
   /** `42%` of a value between 0 and 1. */
   percent(value: number): string;
-  /** `$0.0712`: small amounts keep their digits. */
-  money(usd: number): string;
+  /** `$0.0712`: small amounts keep their digits; a dash where it is unknown. */
+  money(usd: number | null): string;
   /** `1.4 MB`. */
   bytes(count: number): string;
   /** `48 s`, `3 min 12 s`, `412 ms`. */
@@ -62,7 +62,10 @@ function dateText(format: Intl.DateTimeFormat, value: string | number): string {
   return Number.isFinite(time) ? format.format(time) : "";
 }
 
-function moneyText(language: Language, usd: number): string {
+function moneyText(language: Language, usd: number | null): string {
+  if (usd === null) {
+    return "–";
+  }
   const digits = usd !== 0 && Math.abs(usd) < 1 ? 4 : 2;
   return new Intl.NumberFormat(language, {
     style: "currency",

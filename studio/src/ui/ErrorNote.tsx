@@ -39,6 +39,7 @@ function ProblemText({ problem }: { problem: Problem }) {
   const words = useWords("ui");
   const { kind, hint } = problem;
   const sentence = problem.detail || problem.title;
+  const others = otherProblems(problem.details.problems);
   const meaning = useMessages().error(kind, problem.details);
   return (
     <>
@@ -47,6 +48,15 @@ function ProblemText({ problem }: { problem: Problem }) {
         <p>
           <ServerText text={sentence} />
         </p>
+      ) : null}
+      {others.length > 0 ? (
+        <ul className="list-disc pl-5">
+          {others.map((other) => (
+            <li key={other}>
+              <ServerText text={other} />
+            </li>
+          ))}
+        </ul>
       ) : null}
       {hint ? (
         <p>
@@ -60,6 +70,12 @@ function ProblemText({ problem }: { problem: Problem }) {
       ) : null}
     </>
   );
+}
+
+/** The faults of a configuration after the first one, which is the sentence of the problem. */
+function otherProblems(problems: unknown): string[] {
+  const texts = Array.isArray(problems) ? problems.slice(1) : [];
+  return [...new Set(texts.filter((text): text is string => typeof text === "string"))];
 }
 
 /** Says in one line what went wrong, for places that show plain text. */

@@ -82,6 +82,19 @@ describe("a problem", () => {
     );
   });
 
+  it("lists every fault of a configuration", () => {
+    const problems = ["`run.max_step` is not a setting", "`saftey` is not a setting", 7];
+    const [first = ""] = problems as string[];
+    renderApp(
+      <ErrorNote
+        error={new Problem(400, "config_error", "Bad Request", first, "correct it", { problems })}
+      />,
+    );
+    expect(screen.getAllByRole("listitem").map((item) => item.textContent)).toEqual([
+      "`saftey` is not a setting",
+    ]);
+  });
+
   it("is nothing when there is none", () => {
     renderApp(<ErrorNote error={null} />);
     expect(screen.queryByRole("alert")).toBeNull();

@@ -32,9 +32,10 @@ class Answer(NamedTuple):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The variables of the test, without any that would colour or resize the output."""
+    """The variables of the test, with our commands on the PATH, without any that would colour or resize the output."""
     unwanted = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE")
-    return {name: value for name, value in os.environ.items() if name not in unwanted} | more
+    variables = {name: value for name, value in os.environ.items() if name not in unwanted}
+    return variables | {"PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"} | more
 
 
 def start(

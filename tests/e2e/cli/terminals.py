@@ -1,5 +1,6 @@
 """A pseudo terminal with a program on it, and somebody who reads before they type."""
 
+import codecs
 import fcntl
 import os
 import re
@@ -27,6 +28,7 @@ class Screen:
         self._fd = fd
         self._process = process
         self._read = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
         self.written = ""
 
     def expect(self, text: str) -> None:
@@ -34,6 +36,19 @@ class Screen:
         while (at := self.text.find(text, self._read)) < 0:
             assert self._more(), f"{text!r} never came:\n{self.text}"
         self._read = at + len(text)
+
+    def expect_one(self, *texts: str) -> str:
+        """Read until one of these stands behind what was expected before; which one."""
+        while not (places := {at: text for text in texts if (at := self.text.find(text, self._read)) >= 0}):
+            assert self._more(), f"none of {texts!r} came:\n{self.text}"
+        at = min(places)
+        self._read = at + len(places[at])
+        return places[at]
+
+    def page_to(self, text: str) -> None:
+        """Press enter at the end of each page, until this stands there."""
+        while self.expect_one(text, "q to skip> ") != text:
+            self.type("\n")
 
     def type(self, text: str) -> None:
         """Type."""
@@ -57,7 +72,7 @@ class Screen:
             piece = os.read(self._fd, 65536)
         except OSError:  # how Linux reports that the other side of a terminal is closed
             return False
-        self.written += piece.decode()
+        self.written += self._decoder.decode(piece)  # a line editor echoes a character byte by byte
         return bool(piece)
 
 

@@ -10,6 +10,7 @@ from skills_runtime.cli.options import ConfigOptions, ViewOptions, open_service
 from skills_runtime.cli.program import Program
 from skills_runtime.errors import ApprovalStale
 from skills_runtime.ports import InboxMessage
+from skills_runtime.safety.policy import load_rules
 from tests.e2e.cli.asking import ASK, FIRST, PARKED, SECOND, asked, events, park
 from tests.e2e.cli.programs import call, invoke, say, write, write_config
 from tests.e2e.cli.terminals import CTRL_D, on_a_terminal
@@ -131,7 +132,7 @@ def test_changed_arguments_run_and_the_model_is_told(workspace: Path) -> None:
 
 def test_a_rule_for_the_run_is_shown_and_used_by_its_next_call(workspace: Path) -> None:
     park(say("", write(FIRST, "one\n")), say("", write(FIRST, "two\n")), say("Written."))
-    done = invoke("approvals", "approve", "r", "--rule", "run")
+    done = invoke("approvals", "approve", "r", "--rule", "run")  # as before there were scopes
     assert (done.code, done.out) == (0, "Written.\n")
     assert f"the rule allows calls of `file_write` on `./{FIRST}` in this run\n" in done.err
     assert "    effect: allow " in done.err
@@ -141,17 +142,72 @@ def test_a_rule_for_the_run_is_shown_and_used_by_its_next_call(workspace: Path) 
 
 def test_a_rule_for_the_user_is_kept_in_their_file_and_used_by_the_next_run(workspace: Path, home: Path) -> None:
     park()
-    assert invoke("approvals", "approve", "r", "--rule", "user").code == 0
+    done = invoke("approvals", "approve", "r", "--scope", "always")
+    assert done.code == 0
+    assert f"the rule allows calls of `file_write` on `./{FIRST}` in all your runs; delete it from " in done.err
     (file,) = home.rglob("rules.yaml")
     assert f"path: ./{FIRST}" in file.read_text()
     assert park(run_id="again").code == 0
     assert events("approval_requested", "runs/again") == []
 
 
+def name_of(file: Path) -> str:
+    """The name of the only rule of a file."""
+    (rule,) = load_rules(file.read_text(), origin="")
+    return rule.name
+
+
+def test_a_rule_for_a_folder_names_the_folder_of_its_run(workspace: Path, home: Path) -> None:
+    park()
+    elsewhere = workspace / "elsewhere"
+    elsewhere.mkdir()
+    run = events("approval_requested")[0]["approval_id"]
+    done = call("kgent", "approvals", "approve", run, "--scope", "folder", cwd=elsewhere)
+    assert (done.code, done.out) == (0, "Written.\n")
+    (file,) = home.rglob("rules.yaml")
+    assert f"folder: {workspace.resolve()}\n" in file.read_text()
+    (decided,) = events("approval_decided")
+    assert decided["rule"]["scope"] == "folder"
+    shown = invoke("runs", "show", "r").out
+    assert f"{name_of(file)} allows calls of `file_write` on `./{FIRST}` in this folder\n" in shown
+    assert park(run_id="again").code == 0
+    planned = json.dumps({"tool": "file_write", "arguments": {"path": FIRST, "content": "x"}}).encode()
+    explained = invoke("policy", "explain", "-", "--config", "kgent.yaml", stdin=planned)
+    assert (explained.code, "rules.yaml, this folder only)" in explained.out) == (0, True)
+
+
+@pytest.mark.parametrize("both", [("--scope", "folder", "--edit", "x.json"), ("--scope", "session", "--rule", "run")])
+def test_scopes_exclude_other_ways_to_approve(workspace: Path, both: tuple[str, ...]) -> None:
+    park()
+    assert_refused(invoke("approvals", "approve", "r", *both), 2, "usage", "exclude each other")
+
+
+def test_a_denial_counts_although_a_rule_allows_the_call_since(workspace: Path, home: Path) -> None:
+    park(say("", write(FIRST)), say("Then not."))
+    assert invoke("approvals", "deny", "r", "--reason", "not now", "--no-resume").code == 0
+    file = home / ".config/skills_runtime/rules.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("rules:\n  - {name: writes, effect: allow, tool: file_write, path: '**'}\n")
+    assert invoke("runs", "resume", "r").out == "Then not.\n"
+    (decided,) = events("approval_decided")
+    assert (decided["decision"], decided["note"]) == ("denied", "not now")
+    assert not Path("runs/r", FIRST).exists()
+
+
+def test_an_approval_is_recorded_although_the_call_has_changed_and_a_rule_allows_it_since(workspace: Path) -> None:
+    park()
+    assert invoke("approvals", "approve", "r", "--scope", "always", "--no-resume").code == 0
+    Path("runs/r/deliverables").mkdir(exist_ok=True)
+    Path("runs/r", FIRST).write_text("somebody else's\n")
+    assert invoke("runs", "resume", "r").out == "Written.\n"
+    assert [decided["decision"] for decided in events("approval_decided")] == ["approved"]
+    assert events("approval_refused") == []
+
+
 def test_an_approval_for_the_session_holds_for_the_very_same_call(workspace: Path) -> None:
     both = say("", write(FIRST, "same\n"), write(SECOND, "same\n"))
     park(both, say("Written."))
-    assert invoke("approvals", "approve", "r", "--session").code == 26
+    assert invoke("approvals", "approve", "r", "--scope", "session").code == 26
     (decided,) = events("approval_decided")
     assert decided["decision"] == "approved_for_session"
 

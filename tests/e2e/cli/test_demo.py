@@ -1,17 +1,20 @@
 """The demo, on a terminal and off it."""
 
 import re
+import subprocess
 from pathlib import Path
 
 from rich.cells import cell_len
 
-from tests.e2e.cli.programs import call, environment, invoke
+from tests.e2e.cli.programs import SCRIPTS, call, environment, invoke
 from tests.e2e.cli.terminals import CONTROL, on_a_terminal
 
 
 def shown_on_a_terminal(*command: str, cwd: Path, columns: int) -> tuple[int, str]:
-    """Run a command on a pseudo terminal; its exit code and all it wrote there."""
+    """Run the demo on a pseudo terminal and approve its call; its exit code and all it wrote there."""
     with on_a_terminal(*command, cwd=cwd, columns=columns) as screen:
+        screen.page_to("allow? ")
+        screen.type("y\n")
         return screen.end(), screen.written
 
 
@@ -24,19 +27,63 @@ def lines_on_screen(written: str) -> list[str]:
 def test_the_demo_runs_verifies_and_leads_through_the_result(workspace: Path) -> None:
     answer = call("skills-runtime", "demo", cwd=workspace)
     assert answer.code == 0, answer.err
-    assert answer.out == "The report is in deliverables/report.md.\n报告在 deliverables/report.md 中。\n"
+    assert answer.out.startswith("The report is in deliverables/report.md. ")
     (root,) = (workspace / "demo-output").iterdir()
-    assert "运行目录里有什么" in (root / "deliverables/report.md").read_text()
+    assert "## Processors · 处理器" in (root / "deliverables/report.md").read_text()
     assert f"demo-output/{root.name}\n  deliverables/report.md " in answer.err
-    assert "✓ verified: 41 events, authentic\n" in answer.err
+    assert re.search(r"^✓ verified: \d+ events, authentic$", answer.err, re.MULTILINE)
     assert f"  skills-runtime runs show {root.name[4:16]}\n" in answer.err
 
 
-def test_an_output_that_knows_no_chinese_gets_numbers_instead_of_characters(workspace: Path) -> None:
+def test_the_demo_approves_its_own_call_where_nobody_can_and_says_so(workspace: Path) -> None:
+    answer = call("skills-runtime", "demo", cwd=workspace)
+    assert "     asks  medium risk: skill_exec " in answer.err
+    assert "     decided  approved by the demo itself: no terminal is attached\n" in answer.err
+    assert re.search(r"^  2  skill_exec \S+get-available-resources +exit 0", answer.err, re.MULTILINE)
+
+
+def test_a_user_at_the_terminal_decides_about_the_skill_of_the_demo(workspace: Path) -> None:
+    with on_a_terminal("skills-runtime", "demo", cwd=workspace, columns=100) as screen:
+        screen.expect("A skill is a program")
+        screen.expect("skill_exec needs your approval")
+        screen.page_to("allow? ")
+        screen.type("n\n")
+        screen.expect("why? ")
+        screen.type("not today\n")
+        screen.expect("try next")
+        assert screen.end() == 0
+    assert "exit 0" not in screen.text.partition("Now a command writes the report")[0]
+
+
+def test_the_commands_of_the_demo_work_as_printed(workspace: Path) -> None:
+    bare = {name: value for name, value in environment().items() if name != "PATH"} | {"PATH": "/usr/bin:/bin"}
+    (workspace / "bin").symlink_to(SCRIPTS)
+    command = ["bin/skills-runtime", "demo"]
+    done = subprocess.run(command, cwd=workspace, env=bare, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    printed = done.stderr.decode().partition("try next\n")[2].splitlines()
+    assert [line.split()[0] for line in printed] == ["bin/skills-runtime"] * 4
+    for line in printed:
+        assert (
+            subprocess.run(line, shell=True, cwd=workspace, env=bare, capture_output=True, check=False).returncode == 0
+        )
+
+
+def test_an_output_that_knows_no_chinese_gets_ascii_marks_and_numbers(workspace: Path) -> None:
     answer = call("kgent", "demo", cwd=workspace, env=environment(PYTHONIOENCODING="ascii"))
     assert answer.code == 0, answer.err
     assert "\\u62a5\\u544a" in answer.out
-    assert "\\u2713 verified" in answer.err
+    assert "ok verified" in answer.err
+    assert answer.err.isascii()
+
+
+def test_a_c_locale_gets_ascii_marks(workspace: Path) -> None:
+    answer = call("skills-runtime", "demo", cwd=workspace, env=environment(LC_ALL="C"))
+    assert answer.code == 0, answer.err
+    assert "ok verified" in answer.err
+    listed = call("skills-runtime", "runs", "list", cwd=workspace, env=environment(LC_ALL="C"))
+    assert "  ok completed  " in listed.out
+    heading, row = listed.out.splitlines()
+    assert heading.index("task") == row.index("Scripted demo")
 
 
 def test_every_demo_has_a_directory_of_its_own_and_the_commands_it_names_work(workspace: Path) -> None:
@@ -62,10 +109,11 @@ def test_a_terminal_of_80_columns_shows_each_step_once_and_gets_its_cursor_back(
     lines = lines_on_screen(written)
     assert not [line for line in lines if cell_len(line) > 80]
     text = "\n".join(lines)
-    assert re.search(r"^run [0-9a-f]{12}  Report what a run directory h… · fake model", text, re.MULTILINE)
-    assert [len(re.findall(rf"^  {number}  file_", text, re.MULTILINE)) for number in range(1, 5)] == [1, 1, 1, 1]
-    assert re.search(r"^  2  file_write \.\./outside\.md +path_escape +\d+ ms$", text, re.MULTILINE)
-    assert re.search(r"^ done  1 deliverable +4 steps · .+ · 4\.1k tokens$", text, re.MULTILINE)
+    assert re.search(r"^run [0-9a-f]{12}  Scripted demo: report what.* · scripted", text, re.MULTILINE)
+    assert [len(re.findall(rf"^  {number}  \w+", text, re.MULTILINE)) for number in range(1, 5)] == [1, 1, 1, 1]
+    assert re.search(r"^  2  skill_exec \S+ +exit 0 +\d+ ms$", text, re.MULTILINE)
+    assert re.search(r"^ done  1 deliverable +4 steps · .+ tokens$", text, re.MULTILINE)
+    assert text.count("The report is in deliverables/report.md.") == 1
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") > 0
 
 

@@ -1,5 +1,6 @@
 """The help pages: two examples first, and examples that can be typed."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typer.main import get_command
 
 from skills_runtime import __version__
 from skills_runtime.cli.main import NAMES, build
+from skills_runtime.cli.program import FIRST_COMMANDS
 from tests.e2e.cli.programs import invoke
 
 HEAVY = {
@@ -33,11 +35,13 @@ PAGES = list(_pages(get_command(build())))
 def test_no_command_is_lost() -> None:
     # A new one is pinned by `docs/reference/cli.md`, which another test compares with the program.
     assert {" ".join(page) for page in PAGES} >= {
-        "", "demo", "run", "ls", "verify", "transcript", "runs", "runs list", "runs show", "runs tail", "runs verify",
-        "runs export", "runs metrics", "runs send", "runs answer", "runs cancel", "runs review", "runs review approve",
+        "", "demo", "run", "chat", "ls", "verify", "transcript", "runs", "runs list", "runs show", "runs tail",
+        "runs verify", "runs transcript", "runs open", "runs delete", "runs prune", "completion", "runs export",
+        "runs metrics", "runs send", "runs answer", "runs cancel", "runs review", "runs review approve",
         "runs review revise", "runs resume", "runs fork", "runs replay", "runs diff",
         "approvals", "approvals list", "approvals show", "approvals approve", "approvals deny",
-        "config", "config show", "policy", "policy check", "policy explain", "ledger", "ledger rebuild",
+        "doctor", "config", "config show", "config set", "policy", "policy check", "policy explain",
+        "ledger", "ledger rebuild",
         "sandbox", "sandbox doctor", "sandbox exec", "sandbox plan",
         "skills", "skills validate", "skills show", "skills new", "skills route", "skills list",
         "skills trust", "skills eval", "skills install", "skills update", "skills remove", "skills rollback",
@@ -67,6 +71,23 @@ def test_the_examples_of_a_page_are_command_lines_of_the_program(page: tuple[str
         while hasattr(command, "commands"):
             command = getattr(command, "commands")[words.pop(0)]  # noqa: B009 - not every command has them
         command.make_context("example", words, resilient_parsing=True)
+
+
+def test_the_first_page_shows_the_commands_of_every_day_first_and_hides_old_names() -> None:
+    page = invoke("--help").out
+    commands, _, advanced = page.partition("\nCommands:\n")[2].partition("\nAdvanced:\n")
+    first = [line.split()[0] for line in commands.splitlines() if re.match(r"  \w", line)]
+    others = [line.split()[0] for line in advanced.splitlines() if re.match(r"  \w", line)]
+    assert first == [name for name in FIRST_COMMANDS if name in first]
+    assert {"run", "chat", "studio", "skills", "runs", "approvals"} <= set(first)
+    assert {"demo", "serve", "config", "policy", "completion"} <= set(others)
+    assert {"ls", "verify", "transcript", "completion-words"}.isdisjoint({*first, *others})
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if len(page) < 2], ids=" ".join)
+def test_no_summary_is_cut(page: tuple[str, ...]) -> None:
+    answer = invoke(*page, "--help")
+    assert "..." not in answer.out.partition("Commands:")[2]
 
 
 @pytest.mark.parametrize("name", NAMES)

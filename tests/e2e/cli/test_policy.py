@@ -27,6 +27,7 @@ def rules(workspace: Path, home: Path) -> Path:
     path = home / ".config" / "skills_runtime" / "rules.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(RULES)
+    path.with_name("config.yaml").write_text("safety: {mode: ask}\n")
     return workspace
 
 
@@ -68,6 +69,31 @@ def test_the_risk_is_shown_with_its_reason_and_its_part(rules: Path) -> None:
     assert (told["decision"], told["risk"]["level"]) == ("ask", "high")
     assert told["risk"]["reason"] == "deletes a whole tree"
     assert told["risk"]["part"] in "rm -rf /"
+
+
+AUTOMATIC = {
+    "a reading command": ("ls -la | head", 0, "✓ allow  built in: well-known reading command"),
+    "a command": ("make && echo done > log.txt", 0, "✓ allow  built in: runs in the sandbox + built in: well-known"),
+    "the network": ("make && curl example.com", 26, "  · command curl example.com  uses the network"),
+    "a path outside": ("cat ../x", 26, "  · command cat ../x  names a path outside the workspace"),
+    "a deny rule": ("make; git push", 21, "✗ deny  rule `no-push` (~/.config/skills_runtime/rules.yaml)"),
+}
+
+
+@pytest.mark.parametrize("name", AUTOMATIC)
+def test_the_default_mode_names_the_built_in_rule_or_what_it_asks_about(rules: Path, home: Path, name: str) -> None:
+    (home / ".config/skills_runtime/config.yaml").unlink()
+    line, code, text = AUTOMATIC[name]
+    answer = invoke("policy", "check", "--", line)
+    assert answer.code == code
+    assert any(shown.startswith(text) for shown in answer.out.splitlines()), answer.out
+
+
+def test_without_a_sandbox_the_default_mode_asks(rules: Path, home: Path) -> None:
+    (home / ".config/skills_runtime/config.yaml").write_text("sandbox: {default_policy: none}\n")
+    answer = invoke("policy", "check", "--", "ls")
+    assert answer.code == 26
+    assert answer.out.startswith("? ask  safety.mode: auto\n  because   no sandbox is active here")
 
 
 def test_settings_on_the_command_line_count(rules: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from skills_runtime.cli.main import NAMES
 from tests.e2e.cli.programs import (
     DIRECTORIES,
     FILES,
@@ -81,7 +82,7 @@ def test_the_ids_are_the_same_in_run_json_events_and_both_manifests(finished: tu
 def test_people_see_one_line_for_each_step_and_where_the_result_is(finished: tuple[Path, Answer]) -> None:
     _, answer = finished
     lines = answer.err.splitlines()
-    assert lines[0] == "run demo-001  Write a report 写一份报告 · fake model · sandbox isolated"
+    assert lines[0] == "run demo-001  Write a report 写一份报告 · scripted · isolated workspace"
     assert re.fullmatch(r"  1  file_write workspace/notes.md +\d+ ms", lines[1])
     assert re.fullmatch(r"  2  file_write deliverables/report.md +\d+ ms", lines[2])
     assert re.fullmatch(r" done  1 deliverable +2 steps · .+ · 360 tokens", lines[3])
@@ -153,12 +154,20 @@ def test_the_configuration_snapshot_says_what_kgent_presets_and_what_was_set(wor
     assert snapshot["sandbox"]["default_policy"] == "none"
 
 
-def test_a_sandbox_of_ones_own_is_isolated_whatever_the_program_is_called(workspace: Path) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_directory_has_its_own_workspace_whatever_the_program_is_called(workspace: Path, name: str) -> None:
     write_config(workspace, *SCRIPT)
-    answer = invoke("run", "x", "--config", "kgent.yaml", "--sandbox", "r", name="skills-runtime")
-    assert answer.err.startswith("run r  x · fake model · sandbox isolated\n")
-    answer = invoke("run", "x", "--config", "kgent.yaml", name="skills-runtime")
-    assert answer.err.partition("\n")[0].endswith("· sandbox shared")
+    for number, option in enumerate(("--run-dir", "--sandbox")):
+        answer = invoke("run", "x", "--config", "kgent.yaml", option, f"r{number}", name=name)
+        assert answer.err.startswith(f"run r{number}  x · scripted · isolated workspace\n")
+    answer = invoke("run", "x", "--config", "kgent.yaml", name=name)
+    assert answer.err.partition("\n")[0].endswith("· shared workspace")
+
+
+def test_a_run_directory_is_given_once(workspace: Path) -> None:
+    answer = invoke("run", "x", "--run-dir", "a", "--sandbox", "b")
+    assert (answer.code, "give the directory once" in answer.err) == (2, True)
+    assert "--sandbox" not in invoke("run", "--help").out
 
 
 def test_a_task_can_come_from_stdin(workspace: Path) -> None:
@@ -173,4 +182,6 @@ def test_a_call_without_an_approver_fails_the_run_and_names_the_setting(workspac
     answer = invoke_into("r")
     assert (answer.code, answer.out) == (1, "")
     assert " failed  `file_write` needs an approval (safety.mode: ask) and no approver is available" in answer.err
-    assert "hint   let the run wait (`--approvals inbox`)" in answer.err
+    hint = " ".join(answer.err.split())
+    assert "hint give the agent an approver" in hint
+    assert "(`--approvals inbox`), or allow the call with a rule" in hint

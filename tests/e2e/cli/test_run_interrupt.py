@@ -22,7 +22,7 @@ def test_a_task_is_done_with_a_model_behind_http(tmp_path: Path) -> None:
         arguments = ("run", "Write a.md", "--config", "kgent.yaml", "--sandbox", "r")
         answer = call("kgent", *arguments, cwd=tmp_path, env=model_environment())
     assert (answer.code, answer.out) == (0, "Done. 完成。\n"), answer.err
-    assert " · local-model · sandbox isolated\n" in answer.err
+    assert " · local-model · isolated workspace\n" in answer.err
     assert " · 122 tokens\n" in answer.err
     assert (tmp_path / "r/deliverables/a.md").read_text() == "你好\n"
     assert server.authorizations == ["Bearer secret"] * 2

@@ -7,7 +7,7 @@ from tests.e2e.cli.programs import call, environment, invoke
 from tests.e2e.cli.terminals import on_a_terminal
 
 ADDRESS = ModelAddress("http://127.0.0.1:9/v1", "PROJECT_KEY")
-QUESTION = "Allow this? [y/N] "
+QUESTION = "Trust this project to send PROJECT_KEY to 127.0.0.1:9? [y/N] "
 
 
 def write_project(workspace: Path) -> None:
@@ -27,7 +27,8 @@ def test_without_a_terminal_the_command_that_confirms_is_named(workspace: Path) 
 
 def test_the_command_confirms_exactly_one_address(workspace: Path) -> None:
     write_project(workspace)
-    assert invoke("config", "confirm", *ADDRESS).out == f"{ADDRESS.base_url} is now confirmed\n"
+    confirmed = invoke("config", "confirm", ADDRESS.base_url, ADDRESS.api_key_env)
+    assert confirmed.out == f"{workspace} is now trusted to send PROJECT_KEY to {ADDRESS.base_url}\n"
     tried = call("skills-runtime", "run", "do it", cwd=workspace, env=environment(NO_PROXY="127.0.0.1"))
     assert "wants" not in tried.err
     assert tried.code != 20
@@ -36,10 +37,11 @@ def test_the_command_confirms_exactly_one_address(workspace: Path) -> None:
 def test_a_user_at_the_terminal_is_asked_once(workspace: Path) -> None:
     write_project(workspace)
     with on_a_terminal("skills-runtime", "run", "do it", cwd=workspace) as screen:
-        screen.expect(f"`{ADDRESS.api_key_env}` to\n  {ADDRESS.base_url}\n{QUESTION}")
+        screen.expect(f"`{ADDRESS.api_key_env}` to {ADDRESS.base_url}.\n{QUESTION}")
         screen.type("y\n")
         screen.end()
-    assert ADDRESS in ModelConfirmations(state_home())
+    assert ADDRESS._replace(project=str(workspace)) in ModelConfirmations(state_home())
+    assert ADDRESS._replace(project=str(workspace.parent)) not in ModelConfirmations(state_home())
     with on_a_terminal("skills-runtime", "run", "do it", cwd=workspace) as screen:
         screen.end()
     assert QUESTION not in screen.text
@@ -51,4 +53,4 @@ def test_a_no_sends_nothing_and_is_not_remembered(workspace: Path) -> None:
         screen.expect(QUESTION)
         screen.type("n\n")
         assert screen.end() == 20
-    assert ADDRESS not in ModelConfirmations(state_home())
+    assert ADDRESS._replace(project=str(workspace)) not in ModelConfirmations(state_home())

@@ -113,7 +113,7 @@ def test_a_run_that_is_gone_is_left_out_silently_and_a_damaged_one_is_mentioned(
 
 def test_output_of_a_sub_agent_is_not_part_of_the_conversation(talk: Path) -> None:
     config = write_config(Path(), say("Counted."))
-    resolved = resolve_settings(ConfigOptions(files=[str(config)]), program="kgent")
+    resolved = resolve_settings(ConfigOptions(files=[str(config)]))
     agent = Agent.from_resolved(resolved, AgentOptions(tools=builtin_tools()))
     child = agent.create(RunRequest(prompt="Count", run_id="two-1", session_id="talk", parent_run_id="two"))
     assert asyncio.run(agent.execute(child)).status == "completed"
@@ -178,9 +178,9 @@ def test_a_run_that_reaches_its_limit_fails_when_it_is_told_to(workspace: Path) 
 def test_what_a_run_may_cost_needs_a_price_and_what_it_cost_is_shown(workspace: Path) -> None:
     write_config(workspace, say("Done."))
     limited = ("run", "x", "--config", "kgent.yaml", "--sandbox", "r", "--max-cost", "1")
-    assert_refused(invoke(*limited), 20, "config_error", "needs the price of `gpt-4`")
+    assert_refused(invoke(*limited), 20, "config_error", "the price of `scripted` is unknown")
     assert not Path("r").exists()
-    prices = "llm.prices=[{model: gpt-4, input: 1000, output: 1000}]"
+    prices = "llm.prices=[{model: scripted, input: 1000, output: 1000}]"
     answer = invoke(*limited, "--set", prices)
     assert answer.code == 0, answer.err
     assert " · 120 tokens · $0.12\n" in answer.err

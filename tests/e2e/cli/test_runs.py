@@ -132,11 +132,13 @@ def test_show_tells_state_steps_files_and_what_to_do_next(three: Path) -> None:
     assert "task Count the apples 数苹果" in words
     assert "session s1 · task t1" in words
     assert "directory runs/alpha" in words
+    assert "workspace isolated: tools work in the run's own directory" in words
+    assert not [line for line in page.splitlines() if line != line.rstrip()]
     assert any(line.startswith("1 file_write deliverables/report.md") for line in words)
     assert "deliverables/report.md 9 B" in words
     assert words[-3:] == [
-        "read kgent transcript alpha",
-        "verify kgent verify alpha",
+        "read kgent runs transcript alpha",
+        "verify kgent runs verify alpha",
         "export kgent runs export alpha",
     ]
 
@@ -158,7 +160,7 @@ def test_show_says_when_the_log_cannot_be_believed(three: Path) -> None:
     log.write_bytes(b"".join([*lines[:-1], lines[-1].replace(b"run_completed", b"run_cancelled")]))
     answer = invoke("runs", "show", "alpha")
     assert answer.out.startswith("run alpha  ▸ running")
-    assert "parts of this log could not be verified; `kgent verify` shows why" in answer.err
+    assert "parts of this log could not be verified; `kgent runs verify` shows why" in answer.err
 
 
 def test_tail_for_programs_is_the_log_from_the_line_asked_for(three: Path) -> None:
@@ -177,20 +179,20 @@ def test_tail_for_people_is_one_line_an_event(three: Path) -> None:
 
 
 def test_the_transcript_is_the_one_on_disk(three: Path) -> None:
-    answer = invoke("transcript", "alpha")
+    answer = invoke("runs", "transcript", "alpha")
     assert (answer.code, answer.out) == (0, (three / "runs/alpha/transcript.md").read_text())
-    assert invoke("transcript", "alpha", "--check") == (0, "the transcript matches the log\n", "")
+    assert invoke("runs", "transcript", "alpha", "--check") == (0, "the transcript matches the log\n", "")
 
 
 def test_a_transcript_that_is_gone_is_noticed(three: Path) -> None:
     (three / "runs/alpha/transcript.md").unlink()
-    assert invoke("transcript", "alpha", "--check").code == 20
+    assert invoke("runs", "transcript", "alpha", "--check").code == 20
 
 
 def test_a_transcript_that_was_changed_is_noticed(three: Path) -> None:
     with (three / "runs/alpha/transcript.md").open("a") as file:
         file.write("And they lived happily ever after.\n")
-    assert invoke("transcript", "alpha", "--check") == (20, "the transcript does not match the log\n", "")
+    assert invoke("runs", "transcript", "alpha", "--check") == (20, "the transcript does not match the log\n", "")
 
 
 def test_export_writes_checksums_provenance_and_an_archive(three: Path) -> None:

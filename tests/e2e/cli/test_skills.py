@@ -19,7 +19,7 @@ skills:
 
 def test_a_new_skill_is_valid_and_says_what_it_was_told(workspace: Path) -> None:
     made = invoke("skills", "new", "release-notes", "--description", 'Writes: "notes" #1.')
-    assert (made.code, made.out, made.err) == (0, ".agents/skills/release-notes/SKILL.md\n", "")
+    assert (made.code, made.out) == (0, ".agents/skills/release-notes/SKILL.md\n")
     checked = invoke("skills", "validate", ".agents/skills/release-notes", "--json")
     assert checked.code == 0
     assert json.loads(checked.out) == {

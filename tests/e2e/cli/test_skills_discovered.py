@@ -18,8 +18,13 @@ def listed(*more: str) -> dict[str, Any]:
     return json.loads(answer.out)
 
 
+def own_skills(*more: str) -> list[dict[str, Any]]:
+    """All but those that come with the runtime."""
+    return [one for one in listed(*more)["skills"] if one["state"] != "built-in"]
+
+
 def states() -> list[tuple[str, str, str]]:
-    return [(one["name"], one["state"], one["mention"]) for one in listed()["skills"]]
+    return [(one["name"], one["state"], one["mention"]) for one in own_skills()]
 
 
 def prompt_of(directory: Path) -> str:
@@ -74,8 +79,9 @@ def test_every_skill_is_listed_with_its_state_and_its_place(workspace: Path, hom
     found = listed()
     assert (found["project"], found["trusted"]) == (str(workspace), False)
     assert [one["code"] for one in found["problems"]] == ["SKILL_FOLDER_UNTRUSTED"]
-    assert found["skills"][1]["path"] == str(home / ".agents/skills/mine/SKILL.md")
-    assert "hidden by `$[user].mine`" in found["skills"][2]["reason"]
+    mine, hidden = own_skills()[1:3]
+    assert mine["path"] == str(home / ".agents/skills/mine/SKILL.md")
+    assert "hidden by `$[user].mine`" in hidden["reason"]
 
 
 def test_the_list_for_people_says_the_same(workspace: Path, home: Path) -> None:
@@ -86,12 +92,14 @@ def test_the_list_for_people_says_the_same(workspace: Path, home: Path) -> None:
     assert "offered   $[user].mine" in answer.out
     assert "untrusted $[project].theirs" in answer.out
     assert "hint: review them with `skills list`, then run `skills trust`" in answer.out
-    assert answer.out.endswith("2 skills: 1 offered, 1 untrusted\n")
+    assert answer.out.endswith("7 skills: 5 built in, 1 offered, 1 untrusted\n")
 
 
-def test_a_list_of_nothing_says_how_to_begin(workspace: Path) -> None:
+def test_a_list_without_own_skills_says_how_to_begin(workspace: Path) -> None:
     del workspace
-    assert invoke("skills", "list").out == "no skills found; create one with `skills new NAME`\n"
+    out = invoke("skills", "list").out
+    assert "built in  $[web:mvp].article-writer" in out
+    assert out.splitlines()[-1].startswith("create your own with `skills new NAME`")
     assert listed()["trusted"] is None
 
 
@@ -117,4 +125,4 @@ def test_only_a_directory_can_be_trusted(workspace: Path, directory: str) -> Non
 def test_discovery_can_be_switched_off(workspace: Path, home: Path) -> None:
     del workspace
     make_skill(home / ".agents/skills", "mine")
-    assert listed("--set", "skills.discovery.enabled=false")["skills"] == []
+    assert own_skills("--set", "skills.discovery.enabled=false") == []

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from skills_runtime.errors import SandboxError
+from skills_runtime.ports import Undecided
 from skills_runtime.sandbox.egress import EgressLimits, EgressPolicy, egress_policy
 from tests.e2e.egress.conftest import local, origin, proxied
 
@@ -38,6 +39,13 @@ async def test_everything_but_a_plain_yes_is_a_no(answer: object) -> None:
         assert (await proxy.say(connect("new.test:443"))).startswith(b"HTTP/1.1 403 ")
         assert proxy.outcomes == [("decided", "deny", "denied")]
         assert person.questions == [("new.test", 443)]
+
+
+async def test_silence_ends_the_connection_and_passes_for_nobodys_answer() -> None:
+    async with proxied(EgressPolicy(), ask=Person(Undecided("nobody decided within 60 s"))) as proxy:
+        assert b"nobody decided within 60 s" in await proxy.say(connect("new.test:443"))
+        (record,) = proxy.records
+        assert (record.kind, record.by, record.reason) == ("not_allowed", "default", "nobody decided within 60 s")
 
 
 async def test_a_yes_lets_the_host_pass_but_not_into_this_machine() -> None:

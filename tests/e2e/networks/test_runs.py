@@ -115,7 +115,9 @@ def test_a_host_denied_twice_is_not_asked_about_again(web: Web, tmp_path: Path) 
 
 def test_an_unknown_host_is_denied_without_an_approver(web: Web, tmp_path: Path) -> None:
     result = run(tmp_path, [web.url("new.test")], {"unknown": "ask"}, None)
-    assert results(result)[0]["stdout"] == "403 denied\n"
+    assert results(result)[0]["stdout"] == "403 not_allowed\n"
+    (decision,) = payloads_of(result.wal_locator, "network_decision")
+    assert (decision.by, decision.reason) == ("default", "no rule allows it, and no approver is available")
     assert payloads_of(result.wal_locator, "approval_requested") == []
 
 
@@ -125,13 +127,26 @@ def test_stopping_the_run_at_a_host_request_stops_it(web: Web, tmp_path: Path) -
     assert web.visits == []
 
 
-def test_no_answer_in_time_is_a_no_and_the_request_is_closed(web: Web, tmp_path: Path) -> None:
+def test_no_answer_in_time_ends_the_connection_and_is_nobodys_decision(web: Web, tmp_path: Path) -> None:
     chosen = settings({"unknown": "ask"}, approval_timeout_ms=300)
     script = visiting(tmp_path, web.url("new.test"))
     result = agent_in(tmp_path, script, settings=chosen, approver=Thinking()).run("Go.")
-    assert (result.status, results(result)[0]["stdout"]) == ("completed", "403 denied\n")
-    (decided,) = payloads_of(result.wal_locator, "approval_decided")
-    assert (decided.decision, decided.reason) == ("denied", "timeout")
+    assert (result.status, results(result)[0]["stdout"]) == ("completed", "403 not_allowed\n")
+    assert payloads_of(result.wal_locator, "approval_decided") == []
+    (refused,) = payloads_of(result.wal_locator, "approval_refused")
+    assert (refused.reason, refused.message) == ("expired", "nobody decided within 0.3 s")
+    (decision,) = payloads_of(result.wal_locator, "network_decision")
+    assert (decision.by, decision.reason) == ("default", "nobody decided within 0.3 s")
+    assert "the user denied it" not in str(results(result)[0])
+
+
+def test_a_host_that_nobody_decided_about_twice_is_not_asked_about_again(web: Web, tmp_path: Path) -> None:
+    chosen = settings({"unknown": "ask"}, approval_timeout_ms=50)
+    script = visiting(tmp_path, web.url("new.test"), times=3)
+    result = agent_in(tmp_path, script, settings=chosen, approver=Thinking()).run("Go.")
+    assert len(payloads_of(result.wal_locator, "approval_requested")) == 2
+    reasons = [decision.reason for decision in payloads_of(result.wal_locator, "network_decision")]
+    assert reasons == ["nobody decided within 0.05 s"] * 2 + ["nobody decided about this host before"]
 
 
 def test_a_request_ends_with_the_command_that_asked(web: Web, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ What removes comes last, so that the others meet what is there.
 ANYTHING_GOES = {
     *(("GET", path) for path in ("/api/health", "/api/skills", "/livez", "/readyz", "/metrics")),
     *(("GET", f"/api/v1/{name}") for name in ("approvals", "config", "health", "keys", "model", "sandbox/doctor")),
-    *(("GET", f"/api/v1/{name}") for name in ("storage", "runs/options")),
+    *(("GET", f"/api/v1/{name}") for name in ("doctor", "storage", "runs/options")),
     ("POST", "/api/v1/demo"),
     ("POST", "/api/v1/runs/import"),
 }

@@ -135,7 +135,7 @@ OVERLAYS = {
     ),
     "cancel": by_button("run-approval", "Cancel run", "dialog", "Cancel this run?"),
     "edit": by_button("run-approval", "Edit arguments", "region", "Edit arguments"),
-    "rule": by_button("run-approval", "Approve and add a rule", "region", "Rule to add"),
+    "rule": by_button("run-approval", "This folder", "region", "Rule to add"),
     "new session": by_button("sessions", "New session", "dialog", "New session"),
     "delete session": by_button("session", "Delete", "dialog", "Delete this session?"),
     "new skill": by_button("skills", "New skill", "dialog", "New skill"),

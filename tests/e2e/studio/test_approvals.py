@@ -22,8 +22,8 @@ PATCH = """*** Begin Patch
 *** End Patch
 """
 WORDS = {
-    "en-GB": ("Approvals", "Approve once", "Reject and stop the run", "Rejected, and the run stopped"),
-    "zh-CN": ("审批", "仅批准这一次", "拒绝并停止运行", "已拒绝，运行已停止"),
+    "en-GB": ("Approvals", "Approve once", "Reject", "Reject and stop the run", "Rejected, and the run stopped"),
+    "zh-CN": ("审批", "仅批准这一次", "拒绝", "拒绝并停止运行", "已拒绝，运行已停止"),
 }
 LONG = "echo " + "a-very-long-word-without-any-space-" * 12
 
@@ -70,8 +70,11 @@ def test_the_reason_of_a_rejection_reaches_the_model_and_stays(studio: Open, ser
     run_id = start_calls(service, ("shell_command", {"command": "echo three"}))
     with studio(INBOX) as page:
         card = card_of(page, "echo three")
-        card.get_by_label("Reason").fill("Use the number four instead.")
+        expect(card.get_by_label("Reason")).to_have_count(0)
         card.get_by_role("button", name="Reject", exact=True).click()
+        expect(card.get_by_label("Reason")).to_be_focused()
+        card.get_by_label("Reason").fill("Use the number four instead.")
+        card.get_by_role("button", name="Reject the call").click()
         settled = card_of(page, "echo three")
         expect(settled.get_by_text("Rejected")).to_be_visible()
         expect(settled.get_by_text("Use the number four instead.")).to_be_visible()
@@ -87,6 +90,7 @@ def test_the_reason_of_a_rejection_reaches_the_model_and_stays(studio: Open, ser
 def test_rejecting_may_stop_the_run(studio: Open, service: Service) -> None:
     run_id = start_calls(service, ("shell_command", {"command": "echo five"}))
     with studio(INBOX) as page:
+        card_of(page, "echo five").get_by_role("button", name="Reject", exact=True).click()
         card_of(page, "echo five").get_by_role("button", name="Reject and stop the run").click()
         expect(card_of(page, "echo five").get_by_text("Rejected, and the run stopped")).to_be_visible()
     assert events_of(service, run_id)[-1]["type"] in ("run_failed", "run_cancelled")
@@ -123,18 +127,30 @@ def test_a_rule_is_shown_before_it_is_added_and_lets_the_next_call_pass(studio: 
     run_id = start_calls(service, call, call)
     with studio(INBOX) as page:
         card = card_of(page, "echo eight")
-        card.get_by_role("button", name="Approve and add a rule").click()
+        card.get_by_role("button", name="Always").click()
         offer = card.get_by_role("region", name="Rule to add").first
-        expect(offer.get_by_text("command: echo eight $")).to_be_visible()
-        offer.get_by_label("always").check()
         expect(offer.get_by_role("button", name="Allow `echo eight` in every run")).to_be_visible()
+        expect(offer.get_by_text("folder:")).to_have_count(0)
+        card.get_by_role("button", name="This folder").click()
+        expect(offer.get_by_text("command: echo eight $")).to_be_visible()
+        expect(offer.get_by_text("folder:")).to_be_visible()
         expect(offer.get_by_text("rules.yaml")).to_be_visible()
-        offer.get_by_label("in this run").check()
         keep_screenshot(page, "approvals-rule")
-        offer.get_by_role("button", name="Allow `echo eight` in this run").click()
+        offer.get_by_role("button", name="Allow `echo eight` in this folder").click()
         expect(card_of(page, "echo eight").get_by_text("and a rule was added")).to_be_visible()
     events = events_of(service, run_id)
-    assert decision_in(events)["rule"]["scope"] == "run"
+    assert decision_in(events)["rule"]["scope"] == "folder"
+    assert len([event for event in events if event["type"] == "tool_call_finished"]) == 2
+
+
+def test_an_approval_for_the_session_lets_the_same_call_pass(studio: Open, service: Service) -> None:
+    call = ("shell_command", {"command": "echo nine"})
+    run_id = start_calls(service, call, call)
+    with studio(INBOX) as page:
+        card_of(page, "echo nine").get_by_role("button", name="This session").click()
+        expect(card_of(page, "echo nine").get_by_text("Approved for this session")).to_be_visible()
+    events = events_of(service, run_id)
+    assert len([event for event in events if event["type"] == "approval_requested"]) == 1
     assert len([event for event in events if event["type"] == "tool_call_finished"]) == 2
 
 
@@ -160,8 +176,9 @@ def test_no_rule_is_offered_for_what_is_dangerous_and_the_card_says_why(studio: 
         card = card_of(page, "rm -rf")
         expect(card.get_by_text("High risk", exact=True)).to_be_visible()
         expect(card.get_by_text("No rule available for this call")).to_be_visible()
-        expect(card.get_by_role("button", name="Approve and add a rule")).to_have_count(0)
+        expect(card.get_by_role("button", name="Always")).to_have_count(0)
         card.get_by_role("button", name="Reject", exact=True).click()
+        card.get_by_role("button", name="Reject the call").click()
         expect(card_of(page, "rm -rf").get_by_text("Rejected")).to_be_visible()
     events_of(service, run_id)
 
@@ -209,7 +226,7 @@ def test_keys_decide_nothing_while_a_reason_is_typed_or_when_they_are_off(studio
     with studio(INBOX) as page:
         [run_id] = begin_in_turn(page, service, "echo b1")
         card = card_of(page, "echo b1")
-        card.get_by_label("Reason").focus()
+        card.get_by_role("button", name="Reject", exact=True).click()
         page.keyboard.type("aaa rrr eee ddd jjj kkk")
         expect(card.get_by_label("Reason")).to_have_value("aaa rrr eee ddd jjj kkk")
         expect(card.get_by_label("Reason")).to_be_focused()
@@ -250,7 +267,7 @@ def test_one_key_is_not_enough_for_what_is_dangerous(studio: Open, service: Serv
 def test_what_is_typed_into_a_card_that_vanishes_decides_nothing_else(studio: Open, service: Service) -> None:
     with studio(INBOX) as page:
         first, second = begin_in_turn(page, service, "echo c1", "echo c2")
-        card_of(page, "echo c1").get_by_label("Reason").focus()
+        card_of(page, "echo c1").get_by_role("button", name="Reject", exact=True).click()
         with service.client(token=True) as client:
             [approval] = client.get(f"/api/v1/runs/{first}/approvals").json()["approvals"]
             body = {"decision": "denied", "approval_key": approval["approval_key"]}
@@ -274,12 +291,14 @@ def test_a_request_has_an_address_of_its_own(studio: Open, service: Service) -> 
 
 @pytest.mark.parametrize("language", WORDS)
 def test_the_inbox_fits_and_is_translated(studio: Open, service: Service, language: str) -> None:
-    title, approve, stop, stopped = WORDS[language]
+    title, approve, reject, stop, stopped = WORDS[language]
     start_calls(service, ("shell_command", {"command": LONG, "justification": "\x1b[31mred\u202e text <b>bold</b>"}))
     start_calls(service, ("file_write", {"path": "notes.txt", "content": "one\n" * 8}), task="写下八行。")
     with studio(INBOX, locale=language) as page:
         expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
         expect(page.get_by_role("button", name=approve)).to_have_count(2)
+        for button in page.get_by_role("button", name=reject, exact=True).all():
+            button.click()
         expect(page.get_by_role("button", name=stop)).to_have_count(2)
         expect(page.get_by_text("‹U+202E›").first).to_be_visible()
         for size, theme in product((PHONE, DESK), ("light", "dark")):
@@ -329,7 +348,8 @@ def test_one_of_two_tabs_decides_and_the_other_names_the_winner(studio: Open, se
     with studio(INBOX) as page:
         other = page.context.new_page()
         other.goto(page.url)
-        late = card_of(other, "echo second").get_by_role("button", name="Reject", exact=True)
+        card_of(other, "echo second").get_by_role("button", name="Reject", exact=True).click()
+        late = card_of(other, "echo second").get_by_role("button", name="Reject the call")
         expect(late).to_be_visible()
         freeze(other, service)
         card_of(page, "echo second").get_by_role("button", name="Approve once").click()

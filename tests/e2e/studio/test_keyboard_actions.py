@@ -128,13 +128,16 @@ def test_it_is_done_by_keyboard_alone(page: Page, workspace: Seeded, name: str) 
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+REJECT = (To("button", "Reject"), "Enter")  # the reason has the focus then
+
+
 @pytest.mark.parametrize(
     ("command", "steps", "decision"),
     [
         ("echo a", (To("button", "Approve once"), "Space"), {"decision": "approved"}),
-        ("echo b", (To("textbox", "Reason"), Type("No b."), "Control+Enter"), {"decision": "denied", "note": "No b."}),
-        ("echo c", (To("textbox", "Reason"), Type("No."), To("button", "Reject"), "Enter"), {"decision": "denied"}),
-        ("echo d", (To("button", "Reject and stop"), "Enter"), {"decision": "abort"}),
+        ("echo b", (*REJECT, Type("No b."), "Control+Enter"), {"decision": "denied", "note": "No b."}),
+        ("echo c", (*REJECT, Type("No."), To("button", "Reject the call"), "Enter"), {"decision": "denied"}),
+        ("echo d", (*REJECT, To("button", "Reject and stop"), "Enter"), {"decision": "abort"}),
     ],
 )  # fmt: skip
 def test_a_request_is_decided_where_the_run_is_shown(
@@ -150,8 +153,8 @@ def test_a_call_is_changed_before_it_is_approved(page: Page, workspace: Seeded) 
 
 
 def test_a_rule_is_added_with_an_approval(page: Page, workspace: Seeded) -> None:
-    steps = (To("button", "Approve and add a rule"), "Space", To("button", "Allow `echo g`"), "Enter")
-    assert decision_after(page, workspace, "echo g", *steps)["rule"]["scope"] == "run"
+    steps = (To("button", "This folder"), "Space", To("button", "Allow `echo g`"), "Enter")
+    assert decision_after(page, workspace, "echo g", *steps)["rule"]["scope"] == "folder"
 
 
 def decision_after(page: Page, workspace: Seeded, command: str, *steps: Step) -> dict[str, Any]:

@@ -1,12 +1,21 @@
 """From settings to the values a run starts from."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from skills_runtime.agent.options import RunRequest
-from skills_runtime.agent.run_defaults import BACKENDS, backend_for, config_summary
+from skills_runtime.agent.run_defaults import (
+    BACKENDS,
+    ModelChoice,
+    backend_for,
+    build_defaults,
+    config_summary,
+    describe_models,
+    model_names,
+)
 from skills_runtime.agent.run_inputs import run_spec
 from skills_runtime.config import resolve
 from skills_runtime.config.models import LlmSettings
@@ -74,14 +83,14 @@ def test_a_system_prompt_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 def test_the_summary_names_the_key_and_never_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    summary = config_summary(resolve(tmp_path))
+    summary = config_summary(resolve(tmp_path), ModelChoice("m", "m"))
     assert "sk-very-secret" not in str(summary)
     assert "OPENAI_API_KEY" in str(summary)
 
 
 def test_the_summary_names_sandbox_and_approver(tmp_path: Path) -> None:
     settings = {"sandbox": {"profile": "prod"}, "safety": {"mode": "ask"}}
-    summary = config_summary(resolve(tmp_path, session_settings=settings))
+    summary = config_summary(resolve(tmp_path, session_settings=settings), ModelChoice("m", "m"))
     assert summary["sandbox"] == {"profile": "prod", "policy_mode": "ask"}
 
 
@@ -112,3 +121,27 @@ def test_a_backend_with_missing_settings_is_refused(tmp_path: Path, backend: str
 
 def test_every_backend_of_the_settings_can_be_built() -> None:
     assert set(BACKENDS) == set(get_args(LlmSettings.model_fields["backend"].annotation))
+
+
+def test_a_scripted_model_has_its_own_name(tmp_path: Path) -> None:
+    for text, name in (("calls: []\n", "scripted"), ("calls: []\nmodel: rehearsal\n", "rehearsal")):
+        (tmp_path / "script.yaml").write_text(text)
+        settings = {"model": "gpt-6.1-sol", "llm": {"backend": "fake", "fake": {"script": "script.yaml"}}}
+        resolved = resolve(tmp_path, session_settings=settings)
+        assert model_names(resolved, backend_for(resolved)) == ModelChoice(name, name)
+        assert describe_models(resolved) == name
+
+
+def test_two_models_are_both_shown(tmp_path: Path) -> None:
+    assert describe_models(resolve(tmp_path, session_settings={"model": "a", "models": {"planner": "b"}})) == "b → a"
+
+
+def test_the_window_is_the_one_of_the_settings_else_of_the_model_else_a_common_one(tmp_path: Path) -> None:
+    def window(settings: Mapping[str, Any]) -> int:
+        resolved = resolve(tmp_path, session_settings=settings, environ={"OPENAI_API_KEY": "k", "HOME": str(tmp_path)})
+        return build_defaults(resolved, backend_for(resolved)).context.window_tokens
+
+    own = {"context_recovery": {"window_tokens": 9000}}
+    assert window({"model": "openai:gpt-6.1-sol", "run": own}) == 9000
+    assert window({"model": "openai:gpt-6.1-sol"}) == 1_050_000
+    assert window({"model": "vllm:own"}) == 128_000

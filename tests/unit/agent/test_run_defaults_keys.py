@@ -41,12 +41,27 @@ def test_a_project_address_with_the_projects_own_key_is_refused_too(tmp_path: Pa
     ) as it:
         backend_for(resolve(tmp_path, environ={"HOME": str(tmp_path)}))
 
-    assert "`skills-runtime config confirm https://elsewhere.example/v1 OPENAI_API_KEY`" in it.value.hint
+    command = "skills-runtime config confirm https://elsewhere.example/v1 OPENAI_API_KEY"
+    assert it.value.hint == f"if you trust it: `{command} --workspace-root {tmp_path}`"
 
 
-def test_what_was_confirmed_once_is_fine_in_every_project(tmp_path: Path) -> None:
+def test_a_confirmation_counts_for_one_project_and_one_host(tmp_path: Path) -> None:
     environ = {"OPENAI_API_KEY": "k", "HOME": str(tmp_path)}
-    ModelConfirmations(state_home(environ)).add(ModelAddress("https://elsewhere.example/v1", "OPENAI_API_KEY"))
+    for name in ("one", "two"):
+        write(tmp_path / name, "config/runtime.yaml", ELSEWHERE)
+    address = ModelAddress("https://elsewhere.example/v2", "OPENAI_API_KEY", str(tmp_path / "one"))
+    ModelConfirmations(state_home(environ)).add(address)
+    assert isinstance(backend_for(resolve(tmp_path / "one", environ=environ)), RetryingBackend)
+    with pytest.raises(ConfigError, match="this project wants"):
+        backend_for(resolve(tmp_path / "two", environ=environ))
+
+
+def test_a_confirmation_of_version_1_counts_in_every_project(tmp_path: Path) -> None:
+    environ = {"OPENAI_API_KEY": "k", "HOME": str(tmp_path)}
+    path = state_home(environ) / "confirmed-models.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"version": 1, "models": [["https://elsewhere.example/v1", "OPENAI_API_KEY"]]}')
+    path.chmod(0o600)
     for name in ("one", "two"):
         write(tmp_path / name, "config/runtime.yaml", ELSEWHERE)
         assert isinstance(backend_for(resolve(tmp_path / name, environ=environ)), RetryingBackend)
@@ -56,7 +71,8 @@ def test_another_value_is_confirmed_anew(tmp_path: Path) -> None:
     environ = {"OPENAI_API_KEY": "k", "MY_TOKEN": "k", "HOME": str(tmp_path)}
     ModelConfirmations(state_home(environ)).add(ModelAddress("https://elsewhere.example/v1", "OPENAI_API_KEY"))
     for llm in (
-        "{base_url: 'https://elsewhere.example/v2'}",
+        "{base_url: 'https://elsewhere.example:8443/v1'}",
+        "{base_url: 'http://elsewhere.example/v1'}",
         "{base_url: 'https://elsewhere.example/v1', api_key_env: MY_TOKEN}",
     ):
         write(tmp_path, "config/runtime.yaml", f"llm: {llm}\n")

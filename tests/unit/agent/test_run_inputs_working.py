@@ -76,7 +76,7 @@ def test_what_is_known_of_tools_is_shared_only_by_runs_in_their_workspace(tmp_pa
     """One that lies elsewhere may lie above it, and then no tool may do anything there."""
     (tmp_path / "place").mkdir()
     agent = agent_in(tmp_path / "place", answers())
-    options = AgentOptions(tools=builtin_tools(), rules=Rules(), decision_cache={("do", "read"): Allow("known")})
+    options = AgentOptions(tools=builtin_tools(), rules=Rules(), decision_cache={("do", "read", None): Allow("known")})
     for request, cache in (
         (RunRequest(prompt="Go."), options.decision_cache),
         (RunRequest(prompt="Go.", sandbox_path=tmp_path / "elsewhere"), {}),

@@ -11,7 +11,7 @@ from skills_runtime.cli.terminal import Terminal
 
 END = "\x04"
 """What Ctrl-D sends."""
-PROMPTS = ("answer> ", "allow? ", "why? ", "which? ", "command> ", "arguments> ", "type yes> ", "q to skip> ")
+PROMPTS = ("answer> ", "allow? ", "why? ", "add it? ", "command> ", "arguments> ", "type yes> ", "q to skip> ")
 
 Tty = tuple[int, int]
 """The keyboard and the terminal it belongs to."""

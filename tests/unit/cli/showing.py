@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from skills_runtime.cli.live import Heading, HumanView, RunOutcome
+from skills_runtime.cli.run_view import Heading, HumanView, RunOutcome
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events import Event, Payload
 from skills_runtime.events.payloads import ToolCallFinished, ToolCallRequested
@@ -33,11 +33,12 @@ def ending(status: RunStatus, *, trouble: StorageFailed | None = None, **state: 
     return RunOutcome(Path("/runs/r"), RunState(run_id="r", status=status, **state), trouble)
 
 
-def shown(*payloads: Payload, end: RunOutcome, width: int | None = None) -> str:
+def shown(*payloads: Payload, end: RunOutcome, width: int | None = None, with_answer: bool = True) -> str:
     """What a person sees of a run, on a terminal of this width or in a file."""
     file = io.StringIO()
     console = Console(file=file, width=width or 10_000, force_terminal=width is not None, color_system=None)
-    view = HumanView(console, Heading("A task", "model", "shared"), program="kgent", clock=FrozenClock())
+    heading = Heading("A task", "model", "shared")
+    view = HumanView(console, heading, program="kgent", clock=FrozenClock(), shows_answer=with_answer)
     view.start(Path("/runs/r"), "r")
     for event in events(*payloads):
         view.show_event(event)

@@ -1,9 +1,12 @@
-"""A process whose streams are closed gets ones that say nothing and take everything."""
+"""The edge of the process: closed streams, and what to type to call the program again."""
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from skills_runtime.cli.main import find_call
 
 CODE = """
 import os, sys
@@ -24,3 +27,44 @@ def test_closed_streams_are_completed(closed: str) -> None:
     out = b"" if ">&-" in closed.split() else b"out\n"
     err = b"" if "2>&-" in closed else b"err\n"
     assert (done.stdout, done.stderr) == (out, err)
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in a directory below the current one."""
+    path = tmp_path / "my bin/skills-runtime"
+    path.parent.mkdir()
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def test_a_program_on_the_path_is_called_by_its_name(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert find_call(program, "skills-runtime") == "skills-runtime"
+
+
+def test_a_program_that_is_not_on_the_path_is_called_by_its_own(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert find_call(program, "skills-runtime") == "'my bin/skills-runtime'"
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    assert find_call(program, "skills-runtime") == f"'{program}'"
+
+
+def test_another_program_of_the_same_name_is_not_the_one_that_was_called(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other/skills-runtime"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(other.parent))
+    assert find_call(program, "skills-runtime") == "'my bin/skills-runtime'"
+
+
+def test_a_call_by_another_name_uses_the_name_of_the_program(tmp_path: Path) -> None:
+    assert find_call(tmp_path / "__main__.py", "skills-runtime") == "skills-runtime"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from skills_runtime.cli.terminal import TerminalApprover
@@ -61,11 +62,11 @@ async def test_a_decision_is_one_letter_and_names_the_user(tty: Tty, typed: str,
     assert (made.decision, made.decided_by) == (decision, "ada")
 
 
-@pytest.mark.parametrize("typed", ["sure\n", "yes please\n", "s s\n", "r e\n", "yy\n", "ok\n", "1\n"])
+@pytest.mark.parametrize("typed", ["sure\n", "yes please\n", "s s\n", "a e\n", "r\n", "yy\n", "ok\n", "1\n"])
 async def test_anything_that_is_not_clear_is_asked_again(tty: Tty, typed: str) -> None:
     made, shown = await decided(tty, request(), typed, "\n")
     assert made.decision == "denied"
-    assert "answer with y, s, r, e, n or q" in shown
+    assert "answer with y, s, f, a or n; ? shows details and more keys" in shown
 
 
 @pytest.mark.parametrize(
@@ -115,50 +116,106 @@ async def test_a_yes_pasted_behind_the_letter_is_not_a_typed_yes(tty: Tty) -> No
     assert await kind(tty, request(HIGH), "y\nyes\n", "\n", "\n") == "denied"
 
 
-async def test_a_rule_is_shown_in_full_before_it_is_added_for_the_run(tty: Tty, tmp_path: Path) -> None:
-    made, shown = await decided(tty, request(), "r\n", "run\n", rule_file=tmp_path / "rules.yaml")
-    assert (made.decision, made.rule["scope"]) == ("approved", "run")
-    (rule,) = load_rules(made.rule["text"], origin="test")
-    assert (rule.effect, rule.tool) == ("allow", ("do",))
-    assert shown.index("effect: allow") < shown.index("which?")
-    assert "[run]  allow calls of `do` in this run" in shown
-    assert not (tmp_path / "rules.yaml").exists()
+def in_folder(risk: dict[str, str] | None = None, intent: Intent | None = None) -> ApprovalRequest:
+    return msgspec.structs.replace(request(risk, intent), folder="/project")
 
 
-async def test_a_rule_for_all_runs_is_added_to_the_users_own(tty: Tty, tmp_path: Path) -> None:
+async def test_a_rule_for_this_folder_is_shown_in_full_before_it_is_added(tty: Tty, tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
-    made, shown = await decided(tty, request(), "r\n", "you\n", rule_file=file)
+    made, shown = await decided(tty, in_folder(), "f\n", "y\n", rule_file=file)
+    assert (made.decision, made.rule["scope"]) == ("approved", "folder")
+    (rule,) = load_rules(file.read_text(), origin="test")
+    assert (rule.effect, rule.tool, rule.folder) == ("allow", ("do",), "/project")
+    assert load_rules(made.rule["text"], origin="test") == (rule,)
+    assert "allows calls of `do` in this folder" in " ".join(shown.partition("add it?")[0].split())
+    assert shown.index("folder: /project") < shown.index("add it?")
+    assert "delete it there to be asked again" in " ".join(shown.split())
+
+
+async def test_a_rule_for_always_is_added_to_the_users_own(tty: Tty, tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    made, shown = await decided(tty, in_folder(), "a\n", "yes\n", rule_file=file)
     assert made.rule["scope"] == "user"
-    assert [rule.tool for rule in load_rules(file.read_text(), origin="test")] == [("do",)]
-    assert "[you]  allow calls of `do` in all your runs" in shown
+    assert [(rule.tool, rule.folder) for rule in load_rules(file.read_text(), origin="test")] == [(("do",), "")]
+    assert "allows calls of `do` in all your runs" in " ".join(shown.split())
 
 
-async def test_a_rule_for_a_skill_is_offered_where_there_is_one(tty: Tty, tmp_path: Path) -> None:
-    asked = request(None, Intent(skill="web.writer"))
-    made, shown = await decided(tty, asked, "r\n", "skill\n", rule_file=tmp_path / "rules.yaml")
+async def test_always_is_about_the_skill_where_there_is_one(tty: Tty, tmp_path: Path) -> None:
+    asked = in_folder(None, Intent(skill="web.writer"))
+    made, shown = await decided(tty, asked, "a\n", "y\n", rule_file=tmp_path / "rules.yaml")
     assert made.rule["scope"] == "skill"
-    assert "[skill]  allow calls of `do` by the skill `web.writer` in all your runs" in shown
+    assert "allows calls of `do` by the skill `web.writer` in all your runs" in " ".join(shown.split())
 
 
 async def test_a_rule_that_cannot_be_added_decides_nothing(tty: Tty, tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("rules: []\n")
-    made, shown = await decided(tty, request(), "r\n", "you\n", "\n", rule_file=file)
+    made, shown = await decided(tty, in_folder(), "a\n", "y\n", "\n", rule_file=file)
     assert (made.decision, dict(made.rule)) == ("denied", {})
     assert "write them as a block list" in shown
 
 
-@pytest.mark.parametrize("answer", ["\n", "yes\n", "skill\n", "user\n"])
-async def test_a_scope_that_was_not_offered_goes_back(tty: Tty, answer: str, tmp_path: Path) -> None:
-    made, _ = await decided(tty, request(), "r\n", answer, "\n", rule_file=tmp_path / "rules.yaml")
+@pytest.mark.parametrize("answer", ["\n", "n\n", "f\n", END])
+async def test_a_rule_that_is_not_confirmed_is_not_added_and_decides_nothing(
+    tty: Tty, answer: str, tmp_path: Path
+) -> None:
+    made, shown = await decided(tty, in_folder(), "f\n", answer, "\n", rule_file=tmp_path / "rules.yaml")
     assert (made.decision, dict(made.rule)) == ("denied", {})
+    assert "no rule was added; answer again" in shown
+    assert not (tmp_path / "rules.yaml").exists()
 
 
-async def test_no_rule_is_offered_for_what_is_of_high_risk(tty: Tty) -> None:
-    made, shown = await decided(tty, request(HIGH), "r\n", "\n")
+@pytest.mark.parametrize("name", ["rules.yaml", None])
+async def test_a_yes_pasted_behind_the_letter_adds_no_rule(tty: Tty, tmp_path: Path, name: str | None) -> None:
+    file = tmp_path / name if name else None
+    made, _ = await decided(tty, in_folder(), "f\ny\n", "\n", "\n", rule_file=file)
     assert made.decision == "denied"
-    assert "[r]" not in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_no_rule_is_offered_for_what_is_of_high_risk(tty: Tty, tmp_path: Path) -> None:
+    made, shown = await decided(tty, in_folder(HIGH), "f\n", "a\n", "\n", rule_file=tmp_path / "rules.yaml")
+    assert made.decision == "denied"
+    assert "[f]" not in shown
     assert "no rule can be made of this call: it is of high risk" in shown
+
+
+async def test_no_rule_is_offered_for_a_host_which_rules_do_not_decide(tty: Tty, tmp_path: Path) -> None:
+    asked = msgspec.structs.replace(in_folder(), tool="network")
+    made, shown = await decided(tty, asked, "a\n", "\n", rule_file=tmp_path / "rules.yaml")
+    assert made.decision == "denied"
+    assert "[a]" not in shown
+    assert "add it to `sandbox.egress.allow`" in " ".join(shown.split())
+
+
+async def test_a_request_is_asked_about_in_four_lines(tty: Tty, tmp_path: Path) -> None:
+    fence = {"active": True, "profile": "workspace-write", "network": "none", "gaps": ["cpu: x", "disk: y"]}
+    asked = msgspec.structs.replace(in_folder(None, Intent(line="make", fence=fence)), details={"command": "make"})
+    _, shown = await decided(tty, asked, "\n", rule_file=tmp_path / "rules.yaml")
+    assert [line.rstrip() for line in shown.splitlines()] == [
+        "     do needs your approval",
+        "       $ make",
+        "       sandbox workspace-write, no network · asked by safety.mode: ask",
+        "     [y] once  [s] session  [f] this folder  [a] always  [n] no  [?] details",
+        "     allow?",
+    ]
+
+
+@pytest.mark.parametrize("key", ["?\n", "v\n"])
+async def test_details_are_shown_on_a_key_and_name_the_other_keys(tty: Tty, key: str) -> None:
+    fence = {"active": True, "adapter": "bubblewrap", "gaps": ["cpu: no limit"]}
+    asked = msgspec.structs.replace(in_folder(None, Intent(line="make", fence=fence)), approval_id="approval_3f2a1234")
+    terminal, screen = seated(tty, key, "\n")
+    await TerminalApprover(terminal).request_approval(request=asked, timeout_ms=60_000)
+    shown = " ".join(screen.getvalue().partition("allow? ")[2].split())
+    for part in (
+        "asked by safety.mode: ask",
+        "gaps cpu: no limit",
+        "[e] edit the call",
+        "[q] deny it and stop the run",
+    ):
+        assert part in shown
+    assert "without an answer the run waits; answer later with `approvals approve 3f2a1234`" in shown
 
 
 async def test_a_line_of_shell_is_typed_anew_as_text(tty: Tty) -> None:
@@ -199,15 +256,30 @@ async def test_the_time_to_decide_begins_when_the_request_is_seen(tty: Tty) -> N
         asked = asyncio.create_task(approver.request_approval(request=request(), timeout_ms=20))
         assert (await asyncio.wait({asked}, timeout=0.1))[0] == set()
         assert screen.getvalue() == ""
-    with pytest.raises(TimeoutError):
+    with pytest.raises(Parked):
         await asked
     assert "needs your approval" in screen.getvalue()
+
+
+async def test_silence_decides_nothing_and_leaves_the_terminal_clean(tty: Tty) -> None:
+    terminal, screen = seated(tty)
+    asked = asyncio.create_task(TerminalApprover(terminal).request_approval(request=request(), timeout_ms=50))
+    while "allow?" not in screen.getvalue():
+        await asyncio.sleep(0)
+    os.write(tty[0], b"y")  # half an answer
+    with pytest.raises(Parked):
+        await asked
+    silence = "no answer within 50 ms; the run waits, and `approvals approve` resumes it"
+    assert screen.getvalue().endswith(f"allow? \n     {silence}\n")
+    os.set_blocking(tty[1], False)
+    os.write(tty[0], b"\n")
+    assert os.read(tty[1], 10) == b"\n"  # the shell that reads next gets nothing of it
 
 
 LONG = {"text": "\n".join(f"line {number}" for number in range(100))}
 
 
-@pytest.mark.parametrize("letter", ["y\n", "s\n"])
+@pytest.mark.parametrize("letter", ["y\n", "s\n", "f\n", "a\n"])
 async def test_what_was_not_shown_whole_is_shown_before_a_yes_counts(tty: Tty, letter: str) -> None:
     made, shown = await decided(tty, request(**LONG), letter, "n no\n")
     assert made.decision == "denied"

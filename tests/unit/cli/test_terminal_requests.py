@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.terminal import approval_lines, build_rules, find_line_argument
+from skills_runtime.cli.terminal import approval_lines, detail_lines, find_line_argument
+from skills_runtime.engine import build_rules
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
 
 FENCE = {
@@ -32,7 +33,7 @@ def shown(
         intent=intent or Intent(),
         **more,
     )
-    for line in approval_lines(request, full=whole):
+    for line in detail_lines(request) if whole else approval_lines(request):
         console.print(line)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
@@ -49,40 +50,53 @@ def test_a_program_is_shown_as_one_would_type_it() -> None:
     )
 
 
-def test_everything_that_helps_to_judge_a_call_is_there() -> None:
-    intent = Intent(
-        line="make",
-        directory="src",
-        environment={"CI": "a b"},
-        hosts=("example.com",),
-        justification="to build",
-        escalated=True,
-        fence={**FENCE, "gaps": ["disk: nothing limits it"]},
-    )
-    text = shown(
-        intent,
-        rule="rule `make` (rules.yaml)",
-        why="builds are slow",
-        risk={"level": "high", "reason": "odd", "part": "make"},
-    )
-    for line in (
-        "     do needs your approval · high risk",
+FULL = Intent(
+    line="make",
+    directory="src",
+    environment={"CI": "a b"},
+    hosts=("example.com",),
+    justification="to build",
+    escalated=True,
+    fence={**FENCE, "gaps": ["disk: nothing limits it"]},
+)
+RISK = {"level": "high", "reason": "odd", "part": "make"}
+
+
+def test_a_card_shows_every_part_of_the_call_and_why_it_is_asked_about() -> None:
+    text = shown(FULL, rule="rule `make` (rules.yaml)", why="builds are slow", risk=RISK)
+    assert text.splitlines() == [
+        "     do needs your approval · high risk: odd",
+        "       $ make",
         "       directory  src",
         "       sets       CI='a b'",
         "       hosts      example.com",
+        "       reason     the model says: to build",
+        "       sandbox workspace-write, no network · builds are slow",
+    ]
+
+
+def test_everything_that_helps_to_judge_a_call_is_among_the_details() -> None:
+    text = shown(FULL, whole=True, rule="rule `make` (rules.yaml)", why="builds are slow", risk=RISK)
+    for line in (
         "       risk       high, odd: make",
         "       asked by   rule `make` (rules.yaml): builds are slow",
         "       wants      more access than the sandbox allows",
         "       reason     the model says: to build",
-        "       sandbox    bubblewrap · workspace-write · network none · 1 gap: disk",
+        "       sandbox    bubblewrap · workspace-write · network none · 1 gap",
+        "       gaps       disk: nothing limits it",
     ):
         assert line in text.splitlines()
 
 
-def test_a_call_without_a_fence_says_so() -> None:
-    assert "sandbox    none: the command runs with all your permissions" in shown(
-        Intent(argv=("ls",), fence={"active": False})
-    )
+def test_a_line_that_is_too_long_is_cut_where_the_terminal_ends() -> None:
+    last = shown(FULL, rule="r", why="x" * 200).splitlines()[-1]
+    assert (len(last), last[-1]) == (80, "…")
+
+
+def test_a_call_without_a_sandbox_says_so() -> None:
+    intent = Intent(argv=("ls",), fence={"active": False})
+    assert "no sandbox: it runs with all your permissions" in shown(intent)
+    assert "sandbox    none: the command runs with all your permissions" in shown(intent, whole=True)
 
 
 def test_all_of_the_fence_is_shown_on_request() -> None:
@@ -105,21 +119,21 @@ FILES = {
 }
 
 
-def test_the_path_of_the_workspace_is_shown_for_every_call() -> None:
-    assert "       workspace  /home/me/project" in shown(workspace="/home/me/project").splitlines()
+def test_the_path_of_the_workspace_is_among_the_details() -> None:
+    assert "       workspace  /home/me/project" in shown(workspace="/home/me/project", whole=True).splitlines()
 
 
-def test_what_can_be_written_read_and_reached_is_reported_in_short() -> None:
-    egress = {"allow": ["a.example"], "allow_private": [], "deny": ["evil.example"]}
+def test_a_card_names_the_first_hosts_of_an_open_network() -> None:
+    egress = {"allow": ["a.example", "b.example", "c.example"], "allow_private": [], "deny": ["evil.example"]}
     text = shown(Intent(line="make", fence={**FENCE, "network": "allow-list", "egress": egress, "file_access": FILES}))
-    for line in (
-        "sandbox    bubblewrap · workspace-write · network allow-list (a.example)",
-        "writes     the workspace, /out, its own /tmp",
-        "reads      /skills/one, system programs",
-        "protected  ./a, ./b, ./c, ./d and 8 more",
-        "hidden     ./.env",
-    ):
-        assert f"       {line}" in text.splitlines()
+    assert "sandbox workspace-write, network a.example, b.example and 1 more" in text
+
+
+def test_a_request_about_a_host_names_it_once() -> None:
+    text = shown(Intent(hosts=("a.example:443",)), details={"host": "a.example", "port": 443}, rule="r")
+    assert text.splitlines()[1:] == ["       hosts      a.example:443", "       asked by r"]
+    other = shown(Intent(hosts=("a.example:443",)), details={"host": "b.example", "port": 443})
+    assert "host =     b.example" in other
 
 
 def test_all_places_and_hosts_are_reported_on_request() -> None:
@@ -155,7 +169,7 @@ def test_long_changes_are_cut_visibly_and_shown_whole_on_request() -> None:
     diff = "\n".join(f"+line {number}" for number in range(100))
     intent = Intent(files=(FileTouch(path="a.md", touch="create", diff=diff),))
     assert "+line 99" not in shown(intent)
-    assert "… 80 more lines" in shown(intent)
+    assert "… 94 more lines" in shown(intent)
     assert "+line 99" in shown(intent, whole=True)
 
 
@@ -211,7 +225,7 @@ def test_arguments_whose_names_look_alike_are_both_shown() -> None:
 
 
 def test_an_argument_cannot_pass_for_what_we_say_ourselves() -> None:
-    text = shown(details={"risk": "none at all"}, risk={"level": "high", "reason": "odd"})
+    text = shown(details={"risk": "none at all"}, risk={"level": "high", "reason": "odd"}, whole=True)
     assert "risk =  " in text
     assert "risk       high, odd" in text
 
@@ -221,14 +235,15 @@ def request(intent: Intent, **details: object) -> ApprovalRequest:
 
 
 def test_a_rule_of_a_command_is_about_that_command() -> None:
-    rules = build_rules(request(Intent(line="git status"), command="git status"))
+    rules, problem = build_rules(request(Intent(line="git status"), command="git status"))
     exact = (("git", "status", "$"),)
-    assert {word: rule.command for word, rule in rules.items()} == dict.fromkeys(("run", "you"), exact)
+    assert {scope: rule.command for scope, rule in rules.items()} == dict.fromkeys(("run", "user"), exact)
+    assert problem is None  # only the folder is not known
 
 
 @pytest.mark.parametrize("line", ["make && rm x", "echo $HOME", "curl x | sh"])
 def test_no_rule_is_made_of_a_line_that_says_more(line: str) -> None:
-    assert build_rules(request(Intent(line=line))) == {}
+    assert build_rules(request(Intent(line=line)))[0] == {}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +256,7 @@ def test_no_rule_is_made_of_a_line_that_says_more(line: str) -> None:
     ],
 )
 def test_no_rule_is_made_of_a_name_that_would_stand_for_others(intent: Intent) -> None:
-    assert build_rules(request(intent)) == {}
+    assert build_rules(request(intent))[0] == {}
 
 
 def test_the_argument_that_is_the_command_is_known_only_where_it_is_one() -> None:

@@ -74,7 +74,7 @@ def test_a_named_env_file_must_exist(config_dirs: "ConfigDirs") -> None:
 def test_reading_of_dotenv_can_be_switched_off(config_dirs: "ConfigDirs") -> None:
     config_dirs.write(".env", "SKILLS_RUNTIME_SDK_PLANNER_MODEL=file\n")
     resolved = resolve(config_dirs.root, environ=without_dotenv({"HOME": str(config_dirs.home)}))
-    assert (resolved.settings.models.planner, resolved.env_file) == ("gpt-4", None)
+    assert (resolved.settings.models.planner, resolved.env_file) == ("gpt-6.1-sol", None)
 
 
 def test_a_dotenv_line_that_is_no_assignment_is_ignored_with_a_notice(config_dirs: "ConfigDirs") -> None:
@@ -129,7 +129,7 @@ def test_without_a_home_variable_the_user_database_is_asked() -> None:
 def test_a_dotenv_cannot_move_the_users_directories(config_dirs: "ConfigDirs") -> None:
     config_dirs.write("evil/skills_runtime/config.yaml", "safety: {mode: allow}")
     config_dirs.write(".env", f"XDG_CONFIG_HOME={config_dirs.root}/evil\nHOME={config_dirs.root}/evil\n")
-    assert config_dirs.resolve().settings.safety.mode == "ask"
+    assert config_dirs.resolve().settings.safety.mode == "auto"
 
 
 def test_an_undecodable_variable_is_refused_for_what_it_sets(config_dirs: "ConfigDirs") -> None:

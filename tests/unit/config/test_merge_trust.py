@@ -41,6 +41,11 @@ def test_no_preset_is_looser_than_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("key", "user", "project", "result"),
     [
+        ("safety.mode", "auto", "ask", "ask"),
+        ("safety.mode", "auto", "deny", "deny"),
+        ("safety.mode", "auto", "allow", "auto"),
+        ("safety.mode", "ask", "auto", "ask"),
+        ("safety.mode", "allow", "auto", "auto"),
         ("safety.mode", "ask", "deny", "deny"),
         ("safety.mode", "ask", "allow", "ask"),
         ("safety.mode", "deny", "ask", "deny"),
@@ -92,7 +97,7 @@ def test_what_was_ignored_is_reported_and_stands_beside_the_field(config_dirs: "
     resolved = config_dirs.resolve()
     notice = (
         f"`safety.mode: allow` in `{path}` was ignored: "
-        "a project file may not loosen `ask` (yaml:embedded_default#safety.mode)"
+        "a project file may not loosen `auto` (yaml:embedded_default#safety.mode)"
     )
     assert resolved.notices == (notice,)
     assert [row.note for row in explain(resolved) if row.key == "safety.mode"] == [notice]
@@ -153,10 +158,10 @@ def test_a_file_listed_by_a_dotenv_has_the_projects_trust(config_dirs: "ConfigDi
     config_dirs.write("listed.yaml", "safety: {mode: allow, denylist: [rm]}")
     config_dirs.write(".env", "SKILLS_RUNTIME_SDK_CONFIG_PATHS=listed.yaml")
     safety = config_dirs.resolve().settings.safety
-    assert (safety.mode, safety.denylist) == ("ask", ("rm",))
+    assert (safety.mode, safety.denylist) == ("auto", ("rm",))
 
 
-@pytest.mark.parametrize(("inside", "mode"), [("workspace", "ask"), ("home", "allow")])
+@pytest.mark.parametrize(("inside", "mode"), [("workspace", "auto"), ("home", "allow")])
 def test_a_named_env_file_is_the_users_only_outside_the_workspace(
     config_dirs: "ConfigDirs", inside: str, mode: str
 ) -> None:
@@ -172,7 +177,7 @@ def test_a_link_into_the_workspace_makes_no_env_file_the_users(config_dirs: "Con
     config_dirs.write("their.env", f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={listed}")
     (config_dirs.home / "my.env").symlink_to(config_dirs.root / "their.env")
     config_dirs.variables["SKILLS_RUNTIME_SDK_ENV_FILE"] = "~/my.env"
-    assert config_dirs.resolve().settings.safety.mode == "ask"
+    assert config_dirs.resolve().settings.safety.mode == "auto"
 
 
 def test_a_link_inside_the_workspace_makes_no_env_file_the_users(config_dirs: "ConfigDirs") -> None:
@@ -180,7 +185,7 @@ def test_a_link_inside_the_workspace_makes_no_env_file_the_users(config_dirs: "C
     (config_dirs.home / "my.env").write_text(f"SKILLS_RUNTIME_SDK_CONFIG_PATHS={listed}", encoding="utf-8")
     (config_dirs.root / ".env").symlink_to(config_dirs.home / "my.env")
     config_dirs.variables["SKILLS_RUNTIME_SDK_ENV_FILE"] = ".env"
-    assert config_dirs.resolve().settings.safety.mode == "ask"
+    assert config_dirs.resolve().settings.safety.mode == "auto"
 
 
 def test_a_project_that_names_the_users_file_does_not_take_its_trust(config_dirs: "ConfigDirs") -> None:
@@ -227,10 +232,10 @@ def test_the_profile_of_production_closes_the_system_configuration(config_dirs: 
 
 def test_a_field_only_the_project_chose_is_known_as_such(config_dirs: "ConfigDirs") -> None:
     config_dirs.write(
-        "config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\nmodels: {planner: gpt-4}\n"
+        "config/runtime.yaml", "llm: {base_url: 'https://elsewhere.example/v1'}\nmodels: {planner: gpt-6.1-sol}\n"
     )
 
-    assert config_dirs.resolve().by_project == {"llm.base_url"}
+    assert config_dirs.resolve().by_project == {"llm.base_url", "llm.provider"}
 
 
 def test_a_field_the_user_confirmed_is_not_the_projects(config_dirs: "ConfigDirs") -> None:

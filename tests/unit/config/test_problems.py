@@ -30,14 +30,15 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(
     config_dirs: "ConfigDirs", text: str, key: str, nearest: str
 ) -> None:
     path = config_dirs.write("kgent.yaml", text)
-    assert config_dirs.problems() == [f"`{key}` in `{path}` is not a setting; did you mean `{nearest}`?"]
+    place = f"in `{path}` (line 1, column {text.index(key.rpartition('.')[2]) + 1})"
+    assert config_dirs.problems() == [f"`{key}` {place} is not a setting; did you mean `{nearest}`?"]
 
 
 def test_an_unknown_key_like_no_other_is_refused_with_what_is_valid_there(config_dirs: "ConfigDirs") -> None:
     path = config_dirs.write("kgent.yaml", "models: {zzz: 1}")
     with pytest.raises(ConfigError) as caught:
         config_dirs.resolve()
-    assert caught.value.message == f"`models.zzz` in `{path}` is not a setting"
+    assert caught.value.message == f"`models.zzz` in `{path}` (line 1, column 10) is not a setting"
     assert caught.value.hint == "settings here are: planner, executor"
 
 
@@ -59,7 +60,7 @@ def test_the_legacy_keys_of_a_space_are_refused(config_dirs: "ConfigDirs", legac
         ({"run": {"max_wall_time_sec": "1h"}}, "`run.max_wall_time_sec` {} must be an integer, not '1h'"),
         ({"run": []}, "`run` {} must be a mapping, not a list"),
         ({"run": "fast"}, "`run` {} must be a mapping, not 'fast'"),
-        ({"safety": {"mode": "alow"}}, "`safety.mode` {} must be `allow`, `ask` or `deny`, not 'alow'"),
+        ({"safety": {"mode": "alow"}}, "`safety.mode` {} must be `auto`, `ask`, `allow` or `deny`, not 'alow'"),
         ({"safety": {"allowlist": "ls"}}, "`safety.allowlist` {} must be a list, not 'ls'"),
         ({"safety": {"allowlist": ["ls", 3]}}, "`safety.allowlist[1]` {} must be text, not 3"),
         ({"safety": {"allowlist": ["ls", " "]}}, "`safety.allowlist[1]` {} must not be blank"),
@@ -121,7 +122,10 @@ def test_a_configuration_of_a_later_version_asks_for_an_upgrade(config_dirs: "Co
     path = config_dirs.write("kgent.yaml", "config_version: 2\nbrand_new: 1")
     with pytest.raises(ConfigError) as caught:
         config_dirs.resolve()
-    assert caught.value.message == f"`config_version: 2` in `{path}` is newer than this program understands (1)"
+    assert (
+        caught.value.message
+        == f"`config_version: 2` in `{path}` (line 1, column 1) is newer than this program understands (1)"
+    )
     assert caught.value.hint == "upgrade skills-runtime"
     assert len(caught.value.details["problems"]) == 1
 
@@ -138,13 +142,31 @@ def test_the_problems_of_all_layers_are_reported_at_once(config_dirs: "ConfigDir
     config_dirs.variables["SKILLS_RUNTIME_SDK_LLM_BACKEND"] = "magic"
     starts = [
         f"`{user}` is not usable YAML (line 2, column",
-        f"`run.max_steps` in `{runtime}` must be at least 1",
-        f"`safety.mod` in `{runtime}` is not a setting",
+        f"`run.max_steps` in `{runtime}` (line 2, column 7) must be at least 1",
+        f"`safety.mod` in `{runtime}` (line 1, column 10) is not a setting",
         "`llm.backend` of the variable `SKILLS_RUNTIME_SDK_LLM_BACKEND` must be `openai`, `fake` or `replay`",
         "`models.planner` of the session settings must be text",
     ]
     problems = config_dirs.problems(session={"models": {"planner": 1}})
     assert [problem[: len(start)] for problem, start in zip(problems, starts, strict=True)] == starts
+
+
+def test_a_problem_in_a_list_names_the_line_of_the_entry(config_dirs: "ConfigDirs") -> None:
+    path = config_dirs.write("kgent.yaml", "# mine\nsafety:\n  denylist:\n    - rm\n    - 7\n")
+    [problem] = config_dirs.problems()
+    assert problem == f"`safety.denylist[1]` in `{path}` (line 5, column 7) must be text, not 7"
+
+
+def test_a_value_from_a_merged_mapping_has_no_line_of_its_own(config_dirs: "ConfigDirs") -> None:
+    path = config_dirs.write("kgent.yaml", "llm: &base {timeout_sec: soon}\nmodels:\n  <<: *base\n")
+    problems = config_dirs.problems()
+    assert problems[0].startswith(f"`llm.timeout_sec` in `{path}` (line 1, column 13) must be")
+    assert problems[1].startswith(f"`models.timeout_sec` in `{path}` is not a setting")
+
+
+def test_a_path_out_of_the_workspace_names_its_line(config_dirs: "ConfigDirs") -> None:
+    path = config_dirs.write("kgent.yaml", "llm:\n  fake:\n    script: ../x.yaml\n")
+    assert config_dirs.problems() == [f"`llm.fake.script` in `{path}` (line 3, column 5) leads out of the workspace"]
 
 
 def test_a_wrong_value_comes_with_what_the_setting_means(config_dirs: "ConfigDirs") -> None:

@@ -108,7 +108,7 @@ def test_a_base_url_of_an_explicit_file_is_the_one_that_is_used(config_dirs: "Co
 
 def test_an_empty_variable_sets_nothing(config_dirs: "ConfigDirs") -> None:
     config_dirs.variables["SKILLS_RUNTIME_SDK_PLANNER_MODEL"] = ""
-    assert config_dirs.resolve().settings.models.planner == "gpt-4"
+    assert config_dirs.resolve().settings.models.planner == "gpt-6.1-sol"
 
 
 def test_config_paths_may_be_separated_by_commas_and_semicolons(config_dirs: "ConfigDirs") -> None:

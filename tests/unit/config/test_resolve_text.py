@@ -54,7 +54,7 @@ def test_values_are_shown_on_one_line_of_bounded_length(config_dirs: "ConfigDirs
     rows = {row.key: row.value for row in explain(config_dirs.resolve(session=session))}
     assert rows["prompt.system_text"] == '"one\\ntwo\\u001b[31m"'
     assert len(rows["prompt.developer_text"]) == 200
-    assert (rows["run.human_timeout_ms"], rows["safety.allowlist"], rows["safety.mode"]) == ("null", "[]", "ask")
+    assert (rows["run.human_timeout_ms"], rows["safety.allowlist"], rows["safety.mode"]) == ("null", "[]", "auto")
 
 
 def test_a_path_with_control_characters_is_shown_escaped(config_dirs: "ConfigDirs") -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from skills_runtime.config import Settings, snapshot
-from skills_runtime.config.problems import describe_invalid_fields
+from skills_runtime.config.problems import Location, describe_invalid_fields
 from skills_runtime.config.secrets import find_secret_problem, hide_secrets, is_key_shaped, is_secret_name
 from skills_runtime.errors import ConfigError
 
@@ -76,7 +76,7 @@ def test_a_name_that_only_sounds_like_a_secret_is_not(name: str) -> None:
 @pytest.mark.parametrize("name", ["api_key", "apikey", "token", "secret", "password", "authorization"])
 def test_an_inline_secret_is_refused_by_its_name(config_dirs: "ConfigDirs", name: str) -> None:
     path = config_dirs.write("kgent.yaml", f"llm:\n  {name}: correct-horse\n")
-    assert config_dirs.problems() == [f"`llm.{name}` in `{path}` holds a secret; {REMEDY}"]
+    assert config_dirs.problems() == [f"`llm.{name}` in `{path}` (line 2, column 3) holds a secret; {REMEDY}"]
 
 
 def test_a_secret_in_the_options_of_a_source_is_refused(config_dirs: "ConfigDirs") -> None:
@@ -140,7 +140,7 @@ def test_the_details_of_a_refusal_hold_no_secret_either(config_dirs: "ConfigDirs
 def test_what_the_model_refuses_is_reported_without_the_key_in_it(key: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Settings.model_validate({"run": {"max_steps": key}})
-    [problem] = describe_invalid_fields(caught.value, "here")
+    [problem] = describe_invalid_fields(caught.value, Location("here"))
     assert problem.message.startswith("`run.max_steps` here must be an integer, not '<hidden>")
     assert key not in problem.message
 

@@ -128,10 +128,16 @@ def test_an_error_in_the_shape_of_a_chunk_is_an_error() -> None:
     assert caught.value.kind == "server_error"
 
 
-@pytest.mark.parametrize("chunks", [[], [text_chunk("Hal")], [chunk({}, finish_reason="")], [chunk(None, choices=[])]])
+@pytest.mark.parametrize("chunks", [[text_chunk("Hal")], [chunk({}, finish_reason="")], [chunk(None, choices=[])]])
 def test_an_answer_without_its_end_is_an_error(chunks: list[object]) -> None:
     with pytest.raises(ModelError, match="broke off") as caught:
         _events(*chunks)
+    assert caught.value.retryable
+
+
+def test_an_empty_stream_is_an_error_that_may_pass() -> None:
+    with pytest.raises(ModelError, match="the model's provider sent an empty stream") as caught:
+        _events()
     assert caught.value.retryable
 
 

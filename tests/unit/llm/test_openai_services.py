@@ -67,7 +67,8 @@ async def test_a_refusal_that_is_cut_is_an_error_that_may_pass() -> None:
 @pytest.mark.parametrize("answer", [Answer(status=0, ending="silent"), falls_silent(), falls_silent("Hal")])
 async def test_a_service_is_not_waited_for_longer_than_it_may_be_silent(answer: Answer) -> None:
     error = await _error(answer, timeout_sec=0.2)
-    assert (error.message, error.retryable) == ("the model's provider sent nothing for 0.2 s", True)
+    assert error.message.endswith("` sent nothing for 0.2 s")
+    assert error.retryable
 
 
 async def test_a_request_that_is_cancelled_lets_go_of_the_service_at_once() -> None:
@@ -121,12 +122,13 @@ async def test_bytes_that_are_no_text_are_an_error_of_the_model() -> None:
 @pytest.mark.parametrize("body", [b"<html>Sign in</html>", b'{"choices": [{"message": {"content": "Hi"}}]}'])
 async def test_a_page_that_is_no_stream_is_no_answer(body: bytes) -> None:
     error = await _error(packets(body))
-    assert error.message == f"the model's provider did not send a stream: {body.decode()}"
-    assert (error.kind, error.hint, error.retryable) == ("llm_error", "check `llm.base_url`", True)
+    assert error.message.endswith(f"` did not send a stream: {body.decode()}")
+    assert (error.kind, error.retryable) == ("llm_error", True)
+    assert "`skills-runtime doctor`" in error.hint
 
 
 async def test_an_empty_stream_is_an_error() -> None:
-    assert "broke off" in (await _error(packets(b"\n"))).message
+    assert "empty stream" in (await _error(packets(b"\n"))).message
 
 
 @pytest.mark.parametrize("more", ["", "\n", "\n\n"])

@@ -1,6 +1,8 @@
 """The approvals of a run: which decisions count for what comes later."""
 
-from skills_runtime.events import Payload
+import pytest
+
+from skills_runtime.events import ApprovalRequested, Payload
 from skills_runtime.events.payloads import ApprovalDecided, RunAdopted, SkillInjected
 from skills_runtime.projections import RunView, fold
 from tests.support.events import numbered
@@ -33,3 +35,11 @@ def test_skills_of_another_machine_permit_nothing_and_name_no_directory_when_the
     view = _view(taught, ADOPTED)
     assert view.pending.approvals.permits == {}
     assert [skill.path for skill in view.conversation.skills.values()] == [""]
+
+
+@pytest.mark.parametrize("reason", ["timeout", "invalid_decision"])
+def test_a_denial_of_an_older_log_that_nobody_decided_counts_for_nothing(reason: str) -> None:
+    request = ApprovalRequested(approval_key="key", tool="x", call_id="c", approval_id="a")
+    silence = ApprovalDecided(approval_key="key", decision="denied", reason=reason, call_id="c", approval_id="a")
+    approvals = _view(request, silence).pending.approvals
+    assert (approvals.open, approvals.settled, approvals.denials) == ({}, {}, {})

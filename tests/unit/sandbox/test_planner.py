@@ -18,6 +18,7 @@ from skills_runtime.sandbox import (
     build_policy,
     build_sandbox,
     find_adapters,
+    is_containing,
     own_directories,
     planner,
 )
@@ -25,7 +26,7 @@ from skills_runtime.sandbox.adapter import build_environment
 from skills_runtime.sandbox.limits import limit_gaps
 from skills_runtime.sandbox.machine import ControlGroups, Machine, find_group_directories, this_machine
 from skills_runtime.sandbox.planner import check_workspace, git_identity, home_within
-from skills_runtime.sandbox.policy import BOUNDED
+from skills_runtime.sandbox.policy import BOUNDED, CONTAINMENT
 
 BARE = Machine(architecture="x86_64", user=1001)
 
@@ -54,6 +55,28 @@ def test_the_evidence_tells_what_is_promised_and_what_is_not(tmp_path: Path) -> 
     assert any(gap.startswith("disk: ") for gap in evidence["gaps"])
     assert evidence["policy"].startswith("sha256:")
     assert msgspec.json.decode(msgspec.json.encode(evidence)) == evidence
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept"),
+    [
+        ({}, True),
+        ({"network": "host", "accepted_gaps": frozenset({"network"})}, False),
+        ({"network": "host"}, False),
+        ({"workspace": Path("/")}, False),
+        ({"workspace": Path("/does/not/exist")}, False),
+    ],
+)
+def test_what_a_sandbox_keeps_counts_whether_or_not_its_gaps_are_accepted(
+    tmp_path: Path, changes: dict[str, Any], kept: bool
+) -> None:
+    assert fence(tmp_path, **changes).keeps(CONTAINMENT) is kept
+
+
+def test_other_sandboxes_contain_nothing(tmp_path: Path) -> None:
+    assert is_containing(fence(tmp_path))
+    assert not is_containing(NoSandbox({}))
+    assert not is_containing(UnavailableSandbox())
 
 
 def test_a_plan_changes_nothing(tmp_path: Path) -> None:

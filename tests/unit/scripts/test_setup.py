@@ -144,7 +144,7 @@ def test_the_first_run_creates_the_environment_and_installs_the_pinned_packages(
     assert result.returncode == 0, result.stdout
     assert result.stdout.startswith("setup: creating .venv with Python 3.")
     assert [call.split("--no-deps ")[1] for call in checkout.calls()] == [
-        "--require-hashes --requirement requirements/core.txt",
+        "--require-hashes --requirement requirements/service.txt",
         "--no-build-isolation --editable .",
     ]
 
@@ -164,13 +164,22 @@ def test_what_running_needs_is_part_of_what_the_tests_need(checkout: Checkout) -
     assert checkout.calls() == []
 
 
-@pytest.mark.parametrize("name", ["requirements/core.txt", "requirements/dev.txt", "pyproject.toml"])
+@pytest.mark.parametrize("name", ["requirements/dev.txt", "pyproject.toml"])
 def test_a_changed_requirement_is_installed_into_the_same_environment(checkout: Checkout, name: str) -> None:
     checkout.setup("dev")
     checkout.calls()
     with (checkout.root / name).open("a") as file:
         file.write("# changed\n")
     assert "creating .venv" not in checkout.setup("dev").stdout
+    assert len(checkout.calls()) == 2
+
+
+def test_the_service_is_part_of_running(checkout: Checkout) -> None:
+    checkout.setup("core")
+    checkout.calls()
+    with (checkout.root / "requirements/service.txt").open("a") as file:
+        file.write("# changed\n")
+    checkout.setup("core")
     assert len(checkout.calls()) == 2
 
 
@@ -251,9 +260,9 @@ def test_an_unknown_argument_is_answered_with_the_usage(checkout: Checkout) -> N
 
 
 def test_packages_are_installed_by_their_hashes_and_run_nothing() -> None:
-    setup, studio = ((ROOT / "scripts" / name).read_text() for name in ("setup", "studio"))
-    for line in setup.splitlines():
-        if "--requirement" in line:
+    *setups, studio = ((ROOT / "scripts" / name).read_text() for name in ("setup", "environment", "install", "studio"))
+    for line in "\n".join(setups).splitlines():
+        if "--requirement " in line:
             assert "--require-hashes" in line
     assert "npm ci --ignore-scripts" in studio
     assert "npm install" not in studio

@@ -71,11 +71,11 @@ async def test_nothing_outside_of_the_app_is_shown(built: Path, path: str) -> No
     assert answer.status_code == 200 or answer.headers["content-type"] == "application/problem+json"
 
 
-async def test_an_app_that_was_not_built_says_how_to_build_it(tmp_path: Path) -> None:
+async def test_without_studio_its_address_names_the_command_that_tells_how_to_get_it(tmp_path: Path) -> None:
     async with client(tmp_path) as browser:
         answer = await browser.get("/studio/")
     assert answer.status_code == 503
-    assert "make studio" in answer.text
+    assert "<code>skills-runtime studio</code>" in answer.text
 
 
 def test_the_policy_lets_no_inline_script_and_no_other_host_in() -> None:

@@ -9,20 +9,22 @@ from pydantic import ValidationError
 from skills_runtime.config.models import ServiceLimits, ServiceSection
 from skills_runtime.errors import ConfigError
 from skills_runtime.service.settings import Limits, Listener, ServiceOptions, notices, parse_listen, settings_from
-from skills_runtime.skills.configured import find_bundled_skills
 
 
-def test_without_anything_it_listens_on_this_machine_and_has_the_bundled_skills(tmp_path: Path) -> None:
+def test_without_anything_it_listens_on_this_machine_and_serves_the_library(tmp_path: Path) -> None:
     settings = settings_from(tmp_path, tmp_path / "state", {})
     assert settings.listen == (Listener("127.0.0.1", 8000),)
-    assert settings.skills_dir == find_bundled_skills()
+    assert settings.skills_dir is None
     assert settings.artifacts_dir == tmp_path / "artifacts"
     assert settings.skill_service == "user"
 
 
-def test_the_skills_of_the_workspace_come_before_the_bundled_ones(tmp_path: Path) -> None:
+def test_only_the_preset_of_the_skill_service_takes_the_directory_skills_by_itself(tmp_path: Path) -> None:
     (tmp_path / "skills").mkdir()
-    assert settings_from(tmp_path, tmp_path, {}).skills_dir == tmp_path / "skills"
+    assert settings_from(tmp_path, tmp_path, {}).skills_dir is None
+    preset = ServiceOptions(preset="skill-service")
+    assert settings_from(tmp_path, tmp_path, {}, preset).skills_dir == tmp_path / "skills"
+    assert settings_from(tmp_path, tmp_path, {"SKILLS_DIR": "/other"}, preset).skills_dir == Path("/other")
 
 
 def test_the_variables_of_the_skill_service_are_used(tmp_path: Path) -> None:
@@ -45,6 +47,29 @@ def test_an_option_takes_precedence_over_a_variable(tmp_path: Path) -> None:
     settings = settings_from(tmp_path, tmp_path, {"SKILLS_DIR": "/y", "PORT": "1"}, given)
     assert settings.listen == (Listener("::1", 9000), Listener("0.0.0.0", 9001))
     assert settings.skills_dir == tmp_path / "x"
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "environ", "preset", "listener"),
+    [
+        ("0.0.0.0", 9000, {}, None, Listener("0.0.0.0", 9000)),
+        ("::1", 9000, {}, None, Listener("::1", 9000)),
+        (None, 9000, {"PORT": "1"}, None, Listener("127.0.0.1", 9000)),
+        ("localhost", None, {"PORT": "81"}, None, Listener("localhost", 81)),
+        ("localhost", None, {}, "skill-service", Listener("localhost", 8080)),
+    ],
+)
+def test_host_and_port_take_precedence_and_what_is_missing_is_as_configured(
+    tmp_path: Path, host: str | None, port: int | None, environ: dict[str, str], preset: str | None, listener: Listener
+) -> None:
+    options = ServiceOptions(host=host, port=port, preset=preset)
+    assert settings_from(tmp_path, tmp_path, environ, options).listen == (listener,)
+
+
+@pytest.mark.parametrize("host", ["", "a b", "http://x", "x:y"])
+def test_a_host_that_is_none_is_refused(tmp_path: Path, host: str) -> None:
+    with pytest.raises(ConfigError):
+        settings_from(tmp_path, tmp_path, {}, ServiceOptions(host=host, port=9000))
 
 
 def test_the_preset_of_the_skill_service_listens_on_8080(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from skills_runtime.agent.skills.executions import RunExecutions
 from skills_runtime.config.models import SandboxSettings
 from skills_runtime.sandbox import build_sandbox
 from skills_runtime.skills import FilesystemSource, Library, Origin
-from skills_runtime.skills.configured import BUNDLED_NAMESPACE, find_bundled_skills
+from skills_runtime.skills.bundled import BUNDLED_NAMESPACE, find_bundled_skills
 from skills_runtime.skills.evals import load_suite
 from skills_runtime.skills.standard.directories import inspect_directory
 from skills_runtime.tools.builtin.skill_exec import SkillExec

@@ -1,4 +1,4 @@
-"""The web app is built when its sources are newer, and no wheel is made without it."""
+"""The web app is built when its sources are newer; a wheel takes it along where it is or can be built."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from scripts.hatch_build import StudioBuild
 from skills_runtime.cli.serve import has_screen
 from skills_runtime.service.access.token import RunningService
 from tests.support import ROOT
@@ -24,7 +25,7 @@ case "$*" in ci*) mkdir -p node_modules; touch node_modules/.package-lock.json ;
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    for name in ("scripts", "studio/src", "bin", "src/skills_runtime"):
+    for name in ("scripts", "studio/src", "bin", "src/skills_runtime/messages"):
         (tmp_path / name).mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "studio", tmp_path / "scripts")
     (tmp_path / "studio" / "package.json").write_text("{}")
@@ -82,19 +83,53 @@ def test_a_checkout_without_sources_is_content_with_what_was_built(checkout: Pat
     assert build(checkout) == []
 
 
-def hook(root: Path) -> Any:
-    from scripts.hatch_build import StudioIsBuilt
+@pytest.fixture
+def hook(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The build hook of a wheel, on a machine with npm."""
+    monkeypatch.setenv("CALLS", str(checkout / "calls"))
+    monkeypatch.setenv("PATH", f"{checkout / 'bin'}:{os.environ['PATH']}")
+    return StudioBuild(str(checkout), {}, None, None, "", "wheel")  # pyright: ignore[reportArgumentType]
 
-    return StudioIsBuilt(str(root), {}, None, None, "", "wheel")  # pyright: ignore[reportArgumentType]
+
+def test_a_wheel_gets_an_app_built_from_the_current_sources(hook: Any, checkout: Path) -> None:
+    hook.initialize("editable", {})
+    assert not (checkout / PAGE).exists()
+    hook.initialize("standard", {})
+    assert (checkout / PAGE).read_text() == "built\n"
 
 
-def test_a_wheel_without_the_page_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"index\.html"):
-        hook(tmp_path).initialize("standard", {})
-    hook(tmp_path).initialize("editable", {})
-    (tmp_path / PAGE).parent.mkdir(parents=True)
-    (tmp_path / PAGE).write_text("built")
-    hook(tmp_path).initialize("standard", {})
+@pytest.mark.parametrize(
+    ("npm", "reason"),
+    [(None, "npm is missing; install Node 20 or newer"), ("#!/bin/sh\necho no space >&2; exit 1\n", "no space")],
+)
+def test_a_wheel_is_made_without_an_app_that_cannot_be_built(
+    hook: Any, checkout: Path, npm: str | None, reason: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    if npm is None:
+        monkeypatch.setenv("PATH", str(checkout / "src"))
+    else:
+        (checkout / "bin" / "npm").write_text(npm)
+    hook.initialize("standard", {})
+    printed = capsys.readouterr()
+    assert "packing without Studio, the web app: " in printed.out + printed.err
+    assert reason in printed.out + printed.err
+
+
+def test_an_app_that_was_built_before_is_taken_where_its_sources_are_not(hook: Any, checkout: Path) -> None:
+    shutil.rmtree(checkout / "studio")
+    (checkout / PAGE).parent.mkdir()
+    (checkout / PAGE).write_text("built before")
+    hook.initialize("standard", {})
+    assert (checkout / PAGE).read_text() == "built before"
+
+
+def test_a_node_that_is_too_old_is_refused_by_its_version(checkout: Path) -> None:
+    (checkout / "bin" / "node").write_text("#!/bin/sh\necho v18.20.4\n")
+    (checkout / "bin" / "node").chmod(0o755)
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        build(checkout)
+    assert error.value.stderr == b"studio: Studio needs Node 20 or newer to be built; this is Node 18.20.4\n"
 
 
 def test_a_browser_is_opened_only_where_there_is_a_screen() -> None:

@@ -24,7 +24,7 @@ from skills_runtime.skills.scan import SCAN_RULES as FINDINGS
 from skills_runtime.skills.standard.diagnostics import RULES as DIAGNOSTICS
 from tests.support import ROOT
 
-TEXTS = ROOT / "studio" / "src" / "i18n"
+TEXTS = ROOT / "src" / "skills_runtime" / "messages"
 LANGUAGES = ("en", "zh")
 NOTICES = (
     BudgetIncreased, ContextRecoveryDecided, EnvVarRequired, EnvVarSet, ImagesAttached, LogRepaired, RunAdopted,

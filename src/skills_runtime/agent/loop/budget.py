@@ -58,12 +58,12 @@ OUT_OF_TIME = LimitReached("the run has used up its time", "run.max_wall_time_se
 def own_usage(view: RunView) -> Usage:
     """Return the usage of the run itself, without sub-agents."""
     state = view.state
-    return Usage(state.input_tokens + state.output_tokens, state.cost_usd, view.conversation.finished_calls)
+    return Usage(state.input_tokens + state.output_tokens, state.cost_usd or 0.0, view.conversation.finished_calls)
 
 
 def child_usage(child: "Child") -> Usage:
     """Return the usage of a sub-agent and its descendants as recorded in the parent's log."""
-    return Usage(child.tokens, child.cost_usd, child.tool_calls)
+    return Usage(child.tokens, child.cost_usd or 0.0, child.tool_calls)
 
 
 def log_usage(view: RunView) -> Usage:
@@ -89,6 +89,8 @@ def find_exceeded_limit(view: RunView, budget: Budget, usage: Usage | None = Non
     subject = "the run has" if is_alone else "the run and those that share its budget have"
     if budget.max_tokens is not None and usage.tokens >= budget.max_tokens:
         return LimitReached(f"{subject} used {usage.tokens:,} tokens", "run.max_tokens")
+    if budget.max_cost_usd is not None and view.state.unpriced:
+        return LimitReached("the cost of the run so far is unknown", "run.max_cost_usd")
     if budget.max_cost_usd is not None and usage.cost_usd >= budget.max_cost_usd:
         return LimitReached(f"{subject} cost {usage.cost_usd:.4f} US dollars", "run.max_cost_usd")
     return None

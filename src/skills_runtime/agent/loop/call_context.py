@@ -134,7 +134,10 @@ class CallContext(msgspec.Struct, frozen=True):
             await self.ports.gate.confirm(tool, read_arguments(self.arguments()), self)
 
     async def may_reach(self, host: str, port: int) -> bool:
-        """Ask whether the call may connect to a host; raise `Abort` if the approver stops the run."""
+        """Ask whether the call may connect to a host; raise `Abort` if the approver stops the run.
+
+        Raise `Undecided` if nobody decides while the command can wait.
+        """
         # A separate id keeps the decision about the call itself untouched.
         call = msgspec.structs.replace(self.call, id=f"{self.call.id}#{host}:{port}")
         return await self.ports.gate.may_reach(host, port, call.tool, msgspec.structs.replace(self, call=call))

@@ -32,7 +32,7 @@ from skills_runtime.events import LlmResponseFinished, ToolCallFinished, ToolCal
 from skills_runtime.ports import Choice, Parked, Question, Recovery, Tool, ToolResult, VerifyingTool
 from skills_runtime.projections import Call
 from skills_runtime.runs import Run
-from skills_runtime.safety import Assessment, conceal, sanitize
+from skills_runtime.safety import Assessment, InvalidDecision, conceal, sanitize
 from skills_runtime.safety.policy import Ask
 from skills_runtime.tools import Registry, capture_errors, error_result, failure_result, invoke
 
@@ -46,9 +46,14 @@ UNKNOWN_OUTCOME = failure_result("unknown", "outcome unknown: the runtime stoppe
 CANCELLED_ITSELF = failure_result("unknown", "outcome unknown: the call cancelled itself")
 
 
+_SKILL_TOOLS = (ACTIVATE, "skill_exec", "read_skill_file")
+_NO_SKILLS = "no skill is active in this run, and none is offered; the user can name one in the task (`skills list`)"
+
+
 def missing_tool_result(name: str) -> ToolResult:
     """Return the result of calling a tool that the run does not have."""
-    return failure_result("not_found", f"there is no tool named `{name}`")
+    reason = f": {_NO_SKILLS}" if name in _SKILL_TOOLS else ""
+    return failure_result("not_found", f"there is no tool named `{name}`{reason}")
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -92,7 +97,8 @@ async def assess_calls(
         if isinstance(assessment.decision, Ask):
             raise ConfigError(
                 f"`{call.tool}` needs an approval ({assessment.decision.rule}) and no approver is available",
-                hint="let the run wait (`--approvals inbox`), configure an approval provider, or allow it with a rule",
+                hint="give the agent an approver (`approval_provider=` in Python, a terminal for the command line),"
+                " let the run wait for a decision (`--approvals inbox`), or allow the call with a rule",
             )
         assessed[call.id] = assessment
     answerable.update(call.id for call in later)
@@ -189,7 +195,7 @@ async def _admit(tool: Tool, context: CallContext, assessed: Assessment | None) 
         # Stop the clock while the approver decides; without an approver there is nothing to wait for.
         with context.ports.control.waiting() if gate.approver is not None else nullcontext():
             refusal = await gate.admit(tool, arguments, context, assessed)
-    except (LogError, ApprovalDenied):
+    except (LogError, ApprovalDenied, InvalidDecision):
         raise
     except SkillsRuntimeError as error:
         return error_result(error)

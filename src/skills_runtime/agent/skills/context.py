@@ -5,7 +5,7 @@ The log records which skills the model knows, so a resumed run reports changes e
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,11 +65,6 @@ def library_for(resolved: "Resolved", options: AgentOptions, variables: Mapping[
     for name, value in variables.items():
         options.library.set_variable(name, value)
     return options.library
-
-
-def can_have_skills(library: Library, resolved: "Resolved") -> bool:
-    """Return whether the settings name skills or some may be discovered; most runs have none."""
-    return library.has_sources or bool(resolved.settings.skills.spaces)
 
 
 @cache
@@ -141,11 +136,21 @@ class SkillContext:
 class InboxSkills:
     """Build the events for skills that inbox messages mention."""
 
-    def __init__(self, run: Run, resolved: "Resolved", options: AgentOptions, secrets: "Secrets") -> None:
+    def __init__(
+        self,
+        run: Run,
+        resolved: "Resolved",
+        options: AgentOptions,
+        secrets: "Secrets",
+        *,
+        on_activation: Callable[[], None] = lambda: None,
+    ) -> None:
         self._run = run
         self._resolved = resolved
         self._options = options
         self._secrets = secrets
+        self._on_activation = on_activation
+        """Called when a message has activated a skill."""
         self._library = options.library or empty_library()
 
     def __call__(self, message: InboxMessage) -> Iterable[Payload]:
@@ -168,6 +173,8 @@ class InboxSkills:
         for skill in chosen.skills:
             outcome = _outcome(skill, library, choices, chosen.arguments.get(skill.mention, ""))
             events += self._activation_events(outcome)
+        if any(isinstance(event, SkillInjected) for event in events):
+            self._on_activation()
         return events
 
     def _activation_events(self, outcome: Injected | SkillInjectionSkipped) -> list[Payload]:

@@ -242,7 +242,7 @@ class ChildRuns(UsageTracker):
                 status=state.status.value,
                 input_tokens=state.input_tokens,
                 output_tokens=usage.tokens - state.input_tokens,
-                cost_usd=usage.cost_usd,
+                cost_usd=None if state.total_cost_usd is None and usage.tokens else usage.cost_usd,
                 tool_calls=usage.tool_calls,
             )
         )

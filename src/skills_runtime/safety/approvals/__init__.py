@@ -1,10 +1,12 @@
 """Approvals: durable requests whose decision may come from any process and applies to exactly one call."""
 
 from skills_runtime.safety.approvals.providers import (
+    ApprovalFunction,
     ApprovalRule,
     CallbackApprovals,
     InboxApprovals,
     RuleBasedApprovalProvider,
+    as_approver,
 )
 from skills_runtime.safety.approvals.request import (
     RuleScope,
@@ -14,21 +16,27 @@ from skills_runtime.safety.approvals.request import (
     rule_record,
 )
 from skills_runtime.safety.approvals.resolve import (
+    NETWORK,
     ApprovalContext,
     AskOptions,
+    InvalidDecision,
     ask,
     explain_late_decision,
     refuse_stale_decisions,
 )
 
 __all__ = [
+    "NETWORK",
     "ApprovalContext",
+    "ApprovalFunction",
     "ApprovalRule",
     "AskOptions",
     "CallbackApprovals",
     "InboxApprovals",
+    "InvalidDecision",
     "RuleBasedApprovalProvider",
     "RuleScope",
+    "as_approver",
     "ask",
     "build_approval_request",
     "draft_request",

@@ -3,19 +3,34 @@
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from typing import cast
 
 import msgspec
 
-from skills_runtime.ports import ApprovalRequest, Decision, DecisionKind, Parked
+from skills_runtime.errors import ConfigError
+from skills_runtime.ports import ApprovalRequest, Approver, Decision, DecisionKind, Parked
 from skills_runtime.safety.policy.patterns import tool_aliases
+
+ApprovalFunction = Callable[[ApprovalRequest], DecisionKind | Decision | Awaitable[DecisionKind | Decision]]
+"""Decides on one call; may be async."""
+
+
+def as_approver(provider: "Approver | ApprovalFunction | None") -> Approver | None:
+    """Return an approver for an object with `request_approval`, or for a plain function."""
+    if provider is None or hasattr(provider, "request_approval"):
+        return cast("Approver | None", provider)
+    if not callable(provider):
+        raise ConfigError(
+            f"`approval_provider` is a `{type(provider).__name__}`, which cannot approve anything",
+            hint='pass a function such as `def approve(request): return "approved"`',
+        )
+    return CallbackApprovals(provider)
 
 
 class CallbackApprovals:
     """Asks a function, which may be async."""
 
-    def __init__(
-        self, decide: Callable[[ApprovalRequest], DecisionKind | Decision | Awaitable[DecisionKind | Decision]]
-    ) -> None:
+    def __init__(self, decide: ApprovalFunction) -> None:
         self._decide = decide
 
     async def request_approval(

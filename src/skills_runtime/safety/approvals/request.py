@@ -6,6 +6,7 @@ The key of a request holds for exactly this call as things are now; a proposed r
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any, Literal, cast
 
 import msgspec
@@ -145,7 +146,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-RuleScope = Literal["run", "skill", "user"]
+RuleScope = Literal["run", "folder", "skill", "user"]
 _SPECIAL = re.compile(r"[*?\[\]\\!]")
 
 
@@ -153,13 +154,18 @@ def propose_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
     """Build an allow rule for exactly this call; raise where no rule would say exactly that."""
     intent = request.intent
     if scope == "skill" and not intent.skill:
-        raise ValidationFailed("the call belongs to no skill", hint="make the rule for this run or for yourself")
+        raise ValidationFailed("the call belongs to no skill", hint="choose another scope")
+    folder = (request.folder or request.workspace) if scope == "folder" else ""
+    if scope == "folder" and not (folder.startswith("/") and folder.isprintable()):
+        raise _no_rule("no rule can name its folder")
+    # Names are unique within a file, and the same call may be allowed in several folders.
+    folder_suffix = f"-{sha256(folder.encode()).hexdigest()[:6]}" if folder else ""
     command = _command(intent)
     if any(_SPECIAL.search(file.path) for file in intent.files):
         raise _no_rule("a name in it would mean other files too")
     return Rule(
         effect="allow",
-        name=f"approved-{request.approval_key[:12]}",
+        name=f"approved-{request.approval_key[:12]}{folder_suffix}",
         tool=(request.tool,),
         command=command,
         path=tuple(
@@ -167,6 +173,7 @@ def propose_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
         ),
         host=intent.hosts,
         skill=(intent.skill,) if intent.skill else (),
+        folder=folder,
         justification="approved by hand",
     )
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast, get_args
 
 import msgspec
 
-from skills_runtime.errors import LogError
+from skills_runtime.errors import ConfigError, LogError
 from skills_runtime.events import ApprovalDecided, ApprovalRefused, ApprovalRequested, Payload
 from skills_runtime.ports import (
     ApprovalRequest,
@@ -23,15 +23,23 @@ from skills_runtime.ports import (
     Parked,
     Secrets,
     TimedApprover,
+    Undecided,
 )
 from skills_runtime.projections import Approvals, PendingApproval, ResolvedApproval, SentDecision
 from skills_runtime.safety.approvals.request import RequestDraft, build_approval_request, mask_secrets
 from skills_runtime.safety.policy import Ask, approval_key
+from skills_runtime.text import one_line
 
 POLL_SECONDS = 0.25
 """Seconds between looks into the inbox while a local approver is asked."""
 CHANGED_MESSAGE = "what would be done is no longer what was asked about"
-SESSION, PROVIDER, INBOX, TIMEOUT, INVALID = "session", "provider", "inbox", "timeout", "invalid_decision"
+SESSION, PROVIDER, INBOX = "session", "provider", "inbox"
+MAX_SHOWN = 80
+"""Characters shown of what an approver returned instead of a decision."""
+
+
+class InvalidDecision(ConfigError):
+    """An approver returned something else than a decision: an error of that program, and a decision of nobody."""
 
 
 class ApprovalContext(Protocol):
@@ -101,11 +109,15 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     approver: Approver
     timeout_ms: int | None = None
-    """Seconds until a local approver's silence denies the request."""
+    """Milliseconds until the run parks because a local approver has not answered."""
     expires_sec: float = 7 * 24 * 3600
     """How long a request stays open for those who are not there."""
     remembered: dict[str, str] = {}
     """What was approved for the session in other runs of it, and by whom; added to as that happens."""
+    undecided: dict[str, int] = {}
+    """How often nobody decided about a host while a command waited, by key; added to as that happens."""
+    folder: str = ""
+    """The folder that a rule for this folder is limited to."""
 
 
 async def ask(draft: RequestDraft, context: ApprovalContext, options: AskOptions) -> ResolvedApproval:
@@ -157,7 +169,7 @@ async def _open_request(draft: RequestDraft, context: ApprovalContext, options: 
         void_request(context, pending.approval_id, pending.approval_key, reason="expired", message=expired_message)
     deadline = datetime.fromisoformat(context.now()) + timedelta(seconds=options.expires_sec)
     expires_at, approval_id = deadline.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), context.new_id("approval")
-    request = _build_masked_request(draft, context, approval_id, expires_at)
+    request = _build_masked_request(draft, context, options, approval_id, expires_at)
     context.emit(
         ApprovalRequested(
             approval_key=draft.key,
@@ -177,20 +189,21 @@ async def _open_request(draft: RequestDraft, context: ApprovalContext, options: 
 
 
 def _build_masked_request(
-    draft: RequestDraft, context: ApprovalContext, approval_id: str, expires_at: str
+    draft: RequestDraft, context: ApprovalContext, options: AskOptions, approval_id: str, expires_at: str
 ) -> ApprovalRequest:
     """Build the request as an approver sees it: exact, except for secrets."""
     exact = build_approval_request(
         draft, approval_id=approval_id, run_id=context.run_id, call_id=context.call_id, expires_at=expires_at
     )
-    return mask_secrets(msgspec.structs.replace(exact, workspace=str(context.root)), context.secrets)
+    request = msgspec.structs.replace(exact, workspace=str(context.root), folder=options.folder)
+    return mask_secrets(request, context.secrets)
 
 
 async def _await_decision(
     draft: RequestDraft, pending: PendingApproval, context: ApprovalContext, options: AskOptions
 ) -> ResolvedApproval:
     """Wait for the local approver or for a decision sent from elsewhere, whichever comes first."""
-    request = _build_masked_request(draft, context, pending.approval_id, pending.expires_at)
+    request = _build_masked_request(draft, context, options, pending.approval_id, pending.expires_at)
     approver_task = asyncio.create_task(_ask_approver(request, options))
     try:
         while not approver_task.done():
@@ -203,7 +216,7 @@ async def _await_decision(
                 )
             if context.cancelled:
                 raise Parked(context.call_id)
-        decision, reason = approver_task.result()
+        decision = approver_task.result()
     finally:
         approver_task.cancel()
     if late := explain_late_decision(pending, context.now()):
@@ -211,21 +224,25 @@ async def _await_decision(
         return await ask(draft, context, options)
     if decision.decision == "approved_for_session" and decision.arguments is None:
         options.remembered[draft.key] = decision.decided_by
-    return await _record_decision(context, draft.key, decision, reason, pending)
+    return await _record_decision(context, draft.key, decision, PROVIDER, pending)
 
 
-async def _ask_approver(request: ApprovalRequest, options: AskOptions) -> tuple[Decision, str]:
-    """Ask the approver; return the decision and what made it. Only an explicit approval in time approves."""
+async def _ask_approver(request: ApprovalRequest, options: AskOptions) -> Decision:
+    """Ask the approver; no answer in time is no decision, and the run parks."""
     limit = options.timeout_ms if not isinstance(options.approver, TimedApprover) else None
     try:
         async with asyncio.timeout(limit / 1000 if limit else None):
             answer = await options.approver.request_approval(request=request, timeout_ms=options.timeout_ms)
     except TimeoutError:
-        return Decision(decision="denied"), TIMEOUT
+        raise Parked(request.call_id) from None
     decision = answer if isinstance(answer, Decision) else Decision(decision=answer)
     if decision.decision not in get_args(DecisionKind):
-        return Decision(decision="denied"), INVALID
-    return decision, PROVIDER
+        kinds = ", ".join(f"`{kind}`" for kind in get_args(DecisionKind))
+        raise InvalidDecision(
+            f"the approver returned `{one_line(repr(decision.decision), limit=MAX_SHOWN)}`, which is not a decision",
+            hint=f"return one of {kinds}",
+        )
+    return decision
 
 
 async def _record_decision(
@@ -315,8 +332,8 @@ NETWORK = "network"
 EGRESS_RULE = "sandbox.egress.unknown: ask"
 MAX_WAIT_MS = 60_000
 """How long a command waits where the settings set no limit."""
-MAX_DENIALS = 2
-"""How often a run asks about the same host."""
+MAX_QUESTIONS = 2
+"""How often a run asks about the same host without getting a yes."""
 APPROVALS = frozenset({"approved", "approved_for_session"})
 COMMAND_ENDED = "the command that asked is over"
 
@@ -341,7 +358,7 @@ class BlockingApprover:
 async def ask_about_host(
     host: str, port: int, tool: str, context: ApprovalContext, options: AskOptions
 ) -> DecisionKind:
-    """Ask about a host for one command; withdraw a request that stays unanswered."""
+    """Ask about a host for one command; withdraw a request that nobody decides, and raise `Undecided`."""
     details = {"host": host, "port": port}
     draft = RequestDraft(
         key=approval_key(NETWORK, details),
@@ -353,8 +370,10 @@ async def ask_about_host(
         risk={"level": "medium", "reason": "reaches a host that no rule names", "part": f"{host}:{port}"},
         asked_by=Ask(EGRESS_RULE),
     )
-    if context.approvals.denials.get(draft.key, 0) >= MAX_DENIALS:
+    if context.approvals.denials.get(draft.key, 0) >= MAX_QUESTIONS:
         return "denied"
+    if options.undecided.get(draft.key, 0) >= MAX_QUESTIONS:
+        raise Undecided("nobody decided about this host before")
     timeout_ms = options.timeout_ms or MAX_WAIT_MS
     blocking = msgspec.structs.replace(
         options, approver=BlockingApprover(options.approver), timeout_ms=timeout_ms, expires_sec=timeout_ms / 1000 + 1
@@ -362,14 +381,15 @@ async def ask_about_host(
     try:
         settled = await ask(draft, context, blocking)
     except (Parked, asyncio.CancelledError) as error:
+        is_timeout = isinstance(error, Parked) and not context.cancelled
+        message = f"nobody decided within {timeout_ms / 1000:g} s" if is_timeout else COMMAND_ENDED
         pending = context.approvals.find_by_call(context.call_id)
         if pending is not None:
             with suppress(LogError):  # the run may have ended, and its requests with it
-                void_request(
-                    context, pending.approval_id, pending.approval_key, reason="expired", message=COMMAND_ENDED
-                )
-        if isinstance(error, Parked):  # the run has to stop
-            return "denied"
+                void_request(context, pending.approval_id, pending.approval_key, reason="expired", message=message)
+        if isinstance(error, Parked):
+            options.undecided[draft.key] = options.undecided.get(draft.key, 0) + is_timeout
+            raise Undecided(message) from None
         raise
     if settled.decision == "abort":
         return "abort"

@@ -45,7 +45,13 @@ _CONTROL_KEYS = re.compile(r"(?:[\x00-\x1f\x7f]|\x1b\[[0-9;]*[A-Za-z~])*")
 def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
     """Put together everything the rules need to know of one call."""
     if intent is None:
-        return Facts(tool=spec.name, effect=spec.effect, risk=_declared_risk(spec))
+        return Facts(
+            tool=spec.name,
+            effect=spec.effect,
+            approval=spec.approval,
+            contained=spec.contained,
+            risk=_declared_risk(spec),
+        )
     reading = _read_commands(intent)
     risks = [reading.risk, *map(_file_risk, intent.files), *_variable_risks(intent.environment)]
     if intent.line is None and not intent.argv and intent.typed is None and not intent.files:
@@ -69,9 +75,16 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
         directory=intent.directory,
         variables=tuple(sorted(intent.environment)),
         escalated=intent.escalated,
+        approval=spec.approval,
+        contained=spec.contained and not _is_typed_outside(intent),
         unclear=reading.unclear,
         risk=worst_risk(*risks),
     )
+
+
+def _is_typed_outside(intent: Intent) -> bool:
+    """Return whether text is typed into a terminal that has more rights than the sandbox of the run gives."""
+    return bool(intent.typed) and bool(intent.fence) and ("granted" in intent.fence or not intent.fence.get("active"))
 
 
 def worst_risk(*risks: Risk) -> Risk:

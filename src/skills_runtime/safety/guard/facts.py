@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from skills_runtime.ports import Effect, FileTouch
+from skills_runtime.ports import Effect, FileTouch, ToolApproval
 from skills_runtime.text import one_line
 
 Level = Literal["low", "medium", "high"]
@@ -72,6 +72,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     variables: tuple[str, ...] = ()
     """The names of the environment variables it sets."""
     escalated: bool = False
+    approval: ToolApproval | None = None
+    """What the tool itself says about approvals."""
+    contained: bool = False
+    """Whether its commands run in the sandbox of the run, and its files are those of the workspace."""
     unclear: str = ""
     risk: Risk = Risk()
 

@@ -85,20 +85,30 @@ HIGH: dict[str, str] = reasons(
 )
 HIGH_PREFIXES = ("mkfs",)
 
+_FETCHERS = """
+    curl wget aria2c axel http https xh ftp sftp lftp telnet rsync scp ping traceroute nslookup
+    dig host whois nmap masscan openssl s3cmd rclone aws gcloud az gsutil gh glab hub doctl heroku
+    flyctl vercel mail sendmail mailx mutt msmtp swaks lynx w3m links elinks youtube-dl yt-dlp
+    git-lfs
+"""
+_REMOTE_SHELLS = "ssh mosh autossh"
+_INSTALLERS = """
+    apt apt-get aptitude dpkg yum dnf rpm pacman zypper apk brew port snap flatpak pip pip3 pipx
+    uv poetry conda mamba npm pnpm yarn bun gem bundle cargo go composer cpan luarocks nix nix-env
+    guix opam stack cabal easy_install corepack nvm pyenv rbenv asdf mise helm terraform ansible
+    ansible-playbook
+"""
+NETWORK_PROGRAMS = names(f"{_FETCHERS} {_REMOTE_SHELLS}")
+"""Programs that are there to reach other machines."""
+INSTALLERS = names(_INSTALLERS)
+"""Package managers, which fetch what they install."""
+CLUSTERS = names("docker podman docker-compose kubectl oc nerdctl vagrant minikube kind")
+"""Programs that run something in containers or on other machines, outside the sandbox."""
+
 MEDIUM: dict[str, str] = reasons(
     {
-        "fetches from or sends to the network": """
-            curl wget aria2c axel http https xh ftp sftp lftp telnet rsync scp ping traceroute nslookup
-            dig host whois nmap masscan openssl s3cmd rclone aws gcloud az gsutil gh glab hub doctl heroku
-            flyctl vercel mail sendmail mailx mutt msmtp swaks lynx w3m links elinks youtube-dl yt-dlp
-            git-lfs
-        """,
-        "installs software, which may run code": """
-            apt apt-get aptitude dpkg yum dnf rpm pacman zypper apk brew port snap flatpak pip pip3 pipx
-            uv poetry conda mamba npm pnpm yarn bun gem bundle cargo go composer cpan luarocks nix nix-env
-            guix opam stack cabal easy_install corepack nvm pyenv rbenv asdf mise helm terraform ansible
-            ansible-playbook
-        """,
+        "fetches from or sends to the network": _FETCHERS,
+        "installs software, which may run code": _INSTALLERS,
         "runs what a project's files say": """
             make gmake cmake ninja meson bazel buck gradle gradlew mvn ant sbt rake just task tox nox
             hatch pdm pre-commit invoke fab scons gcc g++ cc clang clang++ rustc javac java dotnet msbuild
@@ -112,7 +122,7 @@ MEDIUM: dict[str, str] = reasons(
         """,
         "changes who may do what": "chmod chown chgrp chattr umask ulimit",
         "ends a process": "kill fuser",
-        "runs something on another machine": "ssh mosh autossh",
+        "runs something on another machine": _REMOTE_SHELLS,
         "opens a program from which others can be started": """
             vi vim nvim nano emacs pico ed ex view joe micro less more man most screen tmux zellij gnuplot
             mc

@@ -10,6 +10,20 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.safety.guard.facts import LEVELS, Facts, SimpleCommand
+from skills_runtime.safety.policy.automatic import (
+    BUILT_IN,
+    READS_WORKSPACE,
+    RUNS_IN_SANDBOX,
+    RUNTIME_TOOL,
+    SKILL_PROGRAM,
+    WRITES_WORKSPACE,
+    contains_unclear,
+    name_command_rule,
+    why_command_asks,
+    why_file_asks,
+    why_not_contained,
+    why_write_asks,
+)
 from skills_runtime.safety.policy.commands import (
     entry_covers,
     entry_may_match,
@@ -173,8 +187,12 @@ PartKind = Literal["command", "write", "file", "host", "call"]
 
 DISCARDING_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
 """Redirections there change nothing."""
-BUILT_IN = "built in"
 BY_MODE = "safety.mode: ask"
+BY_AUTO = "safety.mode: auto"
+MODES_THAT_ASK = frozenset({BY_MODE, BY_AUTO})
+"""Decisions of a mode alone, which an active skill that lists the call answers."""
+OWN_FUNCTION = f"{BUILT_IN}: function of this program"
+TOOL_ASKS = 'the tool itself (approval="ask")'
 MAX_SHOWN = 200
 
 
@@ -186,6 +204,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     allowed_by: str = ""
     """Empty when nothing does."""
     justification: str = ""
+    objection: str = ""
+    """Why no built-in rule allows it in mode `auto`."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,16 +222,38 @@ def decide(facts: Facts, rules: Rules) -> PolicyDecision:
         return decision
     if rule := _first_applying_rule("ask", facts, rules):
         return Ask(rule.label, rule.justification)
+    if facts.approval is not None:
+        return Allow(OWN_FUNCTION) if facts.approval == "pass" else Ask(TOOL_ASKS)
+    return _decide_by_mode(facts, rules)
+
+
+def _decide_by_mode(facts: Facts, rules: Rules) -> PolicyDecision:
+    """Decide what no rule of the user decides."""
     if rules.mode == "allow":
         return Allow("safety.mode: allow")
-    return Allow("safety.mode: ask lets tools read") if facts.effect == "read" else Ask(BY_MODE)
+    if facts.effect == "read":
+        return Allow(READS_WORKSPACE if rules.mode == "auto" else "safety.mode: ask lets tools read")
+    if rules.mode != "auto":
+        return Ask(BY_MODE)
+    if reason := why_not_contained(facts, rules):
+        return Ask(BY_AUTO, reason)
+    parts = tuple(_automatic_parts(facts, rules))
+    if part := next((part for part in parts if not part.allowed_by), None):
+        return Ask(BY_AUTO, f"`{_truncate(part.text)}` {part.objection}")
+    names = dict.fromkeys(part.allowed_by for part in parts if part.allowed_by != BUILT_IN)
+    return Allow(" + ".join(names) or RUNS_IN_SANDBOX)
 
 
 def explain(facts: Facts, rules: Rules) -> Explanation:
     """Explain the decision, with every part of the call and what allows it."""
-    return Explanation(
-        verdict=decide(facts, rules), parts=tuple(_call_parts(facts, rules, rules.allowlist, rules.rules))
+    verdict = decide(facts, rules)
+    is_automatic = rules.mode == "auto" and facts.approval is None and not why_not_contained(facts, rules)
+    parts = (
+        _automatic_parts(facts, rules)
+        if is_automatic and (isinstance(verdict, Allow) or verdict.rule == BY_AUTO)
+        else _call_parts(facts, rules, rules.allowlist, rules.rules)
     )
+    return Explanation(verdict=verdict, parts=tuple(parts))
 
 
 def _find_denial(facts: Facts, rules: Rules) -> Deny | None:
@@ -239,9 +281,10 @@ def _truncate(text: str) -> str:
 def _find_mandatory_ask(facts: Facts, rules: Rules) -> Ask | Allow | None:
     if facts.escalated:
         return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the sandbox allows")
-    if unclear := facts.unclear or (
+    unclear = facts.unclear or (
         "goes to more places than can be followed" if reaches_too_many_directories(facts) else ""
-    ):
+    )
+    if unclear and not contains_unclear(facts, rules):
         return Ask(f"{BUILT_IN}: not understood", unclear)
     if part := find_configuration_change(facts, rules):
         return Ask(
@@ -335,3 +378,28 @@ def _call_parts(facts: Facts, rules: Rules, allowlist: Iterable[str], candidates
         has_parts = True
     if not has_parts:
         yield build_part("call", facts.skill or facts.tool, covers_whole_calls)
+
+
+def _automatic_parts(facts: Facts, rules: Rules) -> Iterator[Part]:
+    """Return the parts of a call with the rules that allow them, the built-in rules of mode `auto` included."""
+    commands, writes, files = iter(facts.commands), iter(facts.writes), iter(facts.files)
+    for part in _call_parts(facts, rules, rules.allowlist, rules.rules):
+        label, objection = RUNTIME_TOOL, ""
+        match part.kind:
+            case "command":
+                command = next(commands)
+                label, objection = name_command_rule(command), why_command_asks(command, facts, rules)
+            case "write":
+                label, objection = WRITES_WORKSPACE, why_write_asks(next(writes), facts, rules)
+            case "file":
+                touch = next(files)
+                changes = touch.touch not in ("read", "list")
+                label = WRITES_WORKSPACE if changes else READS_WORKSPACE
+                objection = why_file_asks(touch.path, changes=changes, rules=rules)
+            case "host":
+                objection = "uses the network"
+            case "call":
+                objection = SKILL_PROGRAM if facts.skill else ""
+        if not part.allowed_by:
+            part = msgspec.structs.replace(part, allowed_by="" if objection else label, objection=objection)
+        yield part

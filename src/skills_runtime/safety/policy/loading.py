@@ -1,5 +1,6 @@
 """Rule files: from YAML, whose values know their lines, to rules, each checked against its own examples."""
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -12,9 +13,9 @@ from skills_runtime.ports import FileTouch
 from skills_runtime.safety.guard import Facts, Reading, read_argv, read_line
 from skills_runtime.safety.guard.facts import LEVELS
 from skills_runtime.safety.policy.commands import escape_end
-from skills_runtime.safety.policy.decide import decide, may_apply
+from skills_runtime.safety.policy.decide import BY_MODE, decide, may_apply
 from skills_runtime.safety.policy.patterns import Anchor, matches_tool
-from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Allow, Example, Rule, Rules, SafetyMode
+from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD, Allow, Example, Rule, RuleEffect, Rules
 from skills_runtime.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def _explain_mismatch(rule: Rule, example: Example) -> str:
     decision = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME))
     if isinstance(decision, Allow):
         return ""
-    return "no pattern fits every part" if decision.rule == "safety.mode: ask" else decision.rule
+    return "no pattern fits every part" if decision.rule == BY_MODE else decision.rule
 
 
 def build_example_facts(example: Example, rule: Rule) -> Facts:
@@ -225,7 +226,7 @@ def build_example_facts(example: Example, rule: Rule) -> Facts:
 
 MAX_RULES = 1000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,79}")
-KEYS = ("name", "effect", *PATTERNS, "risk", "justification", "match", "not_match")
+KEYS = ("name", "effect", *PATTERNS, "risk", "folder", "justification", "match", "not_match")
 _HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?|[0-9A-Fa-f:]+")
 
 
@@ -292,11 +293,12 @@ def _parse_rule(item: Node, origin: str) -> Rule:
         raise rule_error(origin, values["name"].line, "this is not a usable name", usable)
     rule = Rule(
         name=name,
-        effect=_parse_choice(values.get("effect"), get_args(SafetyMode), "effect", item, origin),
+        effect=_parse_choice(values.get("effect"), get_args(RuleEffect), "effect", item, origin),
         risk=_parse_choice(values["risk"], LEVELS, "risk", item, origin) if "risk" in values else None,
         justification=_parse_text(values["justification"], "justification", origin)
         if "justification" in values
         else "",
+        folder=_parse_folder(values["folder"], origin) if "folder" in values else "",
         origin=origin,
         match=parse_examples(values.get("match"), origin),
         not_match=parse_examples(values.get("not_match"), origin),
@@ -313,6 +315,13 @@ def _parse_text(node: Node, key: str, origin: str) -> str:
     if not all(char.isprintable() or char in "\n\t" for char in node.value):
         raise rule_error(origin, node.line, f"`{key}` has invisible characters", "write it without them")
     return node.value
+
+
+def _parse_folder(node: Node, origin: str) -> str:
+    text = _parse_text(node, "folder", origin)
+    if not text.startswith(("/", "~/")) or os.path.normpath(text) != text:
+        raise rule_error(origin, node.line, f"`{text}` is not the path of a folder", "write it as `pwd -P` prints it")
+    return text
 
 
 def _parse_choice(node: Node | None, choices: tuple[Any, ...], key: str, item: Entries, origin: str) -> Any:

@@ -82,8 +82,8 @@ PROJECT_CONFIGURATION = (*RUN_CONFIG_FILES, ENV_FILE_PREFIX)
 """The files of a workspace that the next run in it obeys."""
 PROGRAMS = frozenset({"skills-runtime", "skills-runtime-sdk", "kgent"})
 """The names of our own program."""
-DECISION_COMMANDS = frozenset({"approvals", "answer", "review", "accept", "confirm"})
-"""Its commands that speak for a person."""
+DECISION_COMMANDS = frozenset({"approvals", "answer", "review", "accept", "confirm", "delete", "prune"})
+"""Its commands that speak for a person, or delete what was recorded."""
 
 _CONTROL = re.compile(
     r"\.skills_runtime_sdk"

@@ -10,7 +10,9 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.events import canonical_json
 from skills_runtime.safety.guard.facts import Level
 
-SafetyMode = Literal["allow", "ask", "deny"]
+RuleEffect = Literal["allow", "ask", "deny"]
+SafetyMode = Literal["auto", "ask", "allow", "deny"]
+"""What happens to a call that no rule decides; `auto` passes what the sandbox contains and can be undone."""
 
 
 class Allow(msgspec.Struct, frozen=True):
@@ -63,7 +65,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule of a rule file; each of its patterns is one that a call must fit, and an empty one fits all."""
 
-    effect: SafetyMode
+    effect: RuleEffect
     name: str
     tool: tuple[str, ...] = ()
     """Names of tools; `*` stands for any characters."""
@@ -77,6 +79,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """Skills as `namespace.name`; `*` stands for any characters."""
     risk: Level | None = None
     """Of an allow rule the highest risk it allows, of others the lowest they are about."""
+    folder: str = ""
+    """The only workspace it applies to, as a real path; empty for all."""
     justification: str = ""
     match: tuple[Example, ...] = ()
     not_match: tuple[Example, ...] = ()
@@ -86,7 +90,15 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """The rule as decisions name it."""
-        return f"rule `{self.name}` ({self.origin})" if self.origin else f"rule `{self.name}`"
+        origin = ", ".join(filter(None, (self.origin, "this folder only" if self.folder else "")))
+        return f"rule `{self.name}` ({origin})" if origin else f"rule `{self.name}`"
+
+    def applies_in(self, workspace: str) -> bool:
+        """Return whether it applies to runs in a workspace, given as a real path.
+
+        A link that leads from the folder to another one does not carry the rule there.
+        """
+        return not self.folder or self.folder == workspace
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +118,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """More places of the runtime that no tool may touch, absolute."""
     consent: tuple[str, ...] = ()
     """More files that no tool changes unasked, absolute: the configuration of the next run."""
+    outputs: tuple[str, ...] = ()
+    """More directories that belong to the run, as its commands reach them: `../deliverables` of an isolated run."""
+    sandboxed: bool = False
+    """Whether commands run in an active sandbox; without one, mode `auto` decides like `ask`."""
 
 
 def approval_key(tool: str, sanitized_request: Mapping[str, Any]) -> str:

@@ -57,6 +57,7 @@ def load_active_rules(resolved: "Resolved") -> LoadedRules:
         dict.fromkeys(resolve_path(path, path.parent) for path in (*defaults, *resolved.settings.safety.rule_files))
     )
     user_rules = [rule for file in files for rule in _load_rule_file(file, resolved)]
+    workspace = os.path.realpath(resolved.workspace_root)
     project = resolved.workspace_root / PROJECT_FILE
     project_rules: tuple[Rule, ...] = ()
     # A project's file that the user has named is one of their own.
@@ -69,7 +70,11 @@ def load_active_rules(resolved: "Resolved") -> LoadedRules:
             denylist=safety.denylist,
             tool_allowlist=safety.tool_allowlist,
             tool_denylist=safety.tool_denylist,
-            rules=(*user_rules, *(rule for rule in project_rules if rule.effect != "allow")),
+            rules=tuple(
+                rule
+                for rule in (*user_rules, *(rule for rule in project_rules if rule.effect != "allow"))
+                if rule.applies_in(workspace)
+            ),
             root=str(resolved.workspace_root),
             home=_home(resolved),
             control=tuple(dict.fromkeys(map(str, _control_paths(resolved, files)))),
@@ -93,7 +98,11 @@ def _load_rule_file(path: Path, resolved: "Resolved") -> tuple[Rule, ...]:
         text = f"~/{path.relative_to(home)}"
     else:
         text = str(path)
-    return load_rules(read_text(path), origin=printable(text))
+    rules = load_rules(read_text(path), origin=printable(text))
+    return tuple(
+        msgspec.structs.replace(rule, folder=f"{home}{rule.folder[1:]}") if rule.folder.startswith("~/") else rule
+        for rule in rules
+    )
 
 
 def _home(resolved: "Resolved") -> str:
@@ -125,6 +134,7 @@ def render_rule(rule: Rule) -> str:
         "host": _unwrap_single(rule.host),
         "skill": _unwrap_single(rule.skill),
         "risk": rule.risk,
+        "folder": rule.folder,
         "justification": rule.justification,
         "match": [_render_example(example) for example in rule.match],
         "not_match": [_render_example(example) for example in rule.not_match],

@@ -10,6 +10,7 @@ from typing import Self
 import msgspec
 
 from skills_runtime.errors import SandboxError
+from skills_runtime.ports import Undecided
 from skills_runtime.sandbox.egress.records import EgressPorts, EgressRecord, Protocol, Resolver
 from skills_runtime.sandbox.egress.rules import (
     Address,
@@ -106,7 +107,7 @@ class EgressAuthorizer:
         self.ports = ports
         self._last_number = 0
         self._used_bytes = 0
-        self._questions: dict[tuple[str, int], asyncio.Task[bool]] = {}
+        self._questions: dict[tuple[str, int], asyncio.Task[Verdict]] = {}
 
     async def authorize(self, protocol: Protocol, authority: Authority) -> Flow:
         """Let one request pass, as far as it is allowed to; raises `Stopped` when it is not."""
@@ -194,12 +195,13 @@ class EgressAuthorizer:
             if len(self._questions) >= self.ports.limits.asks:
                 return Verdict("deny", "no rule allows it, and too many questions have been asked", "not_allowed")
             # An answer holds as long as the proxy, or every request of a download would ask again.
-            self._questions[key] = asyncio.ensure_future(_wait_for_answer(self.ports.ask(*key)))
+            rule = Rule(host=host.text, ports=(port,))
+            self._questions[key] = asyncio.ensure_future(_wait_for_answer(self.ports.ask(*key), rule))
         question = self._questions[key]
         await asyncio.wait([question])  # not awaited itself: one of several who wait may be cancelled
-        if not question.cancelled() and question.result() is True:
-            return Verdict("allow", "the user allowed it", "", Rule(host=host.text, ports=(port,)), "person")
-        return Verdict("deny", "the user denied it", "denied", by="person")
+        if question.cancelled():
+            return Verdict("deny", "the command ended before anybody decided", "not_allowed")
+        return question.result()
 
     def _next_number(self) -> int:
         self._last_number += 1
@@ -209,11 +211,17 @@ class EgressAuthorizer:
         return Refused("limit", f"the sandbox has used up its {self.ports.limits.total_bytes} bytes")
 
 
-async def _wait_for_answer(question: Awaitable[bool]) -> bool:
+async def _wait_for_answer(question: Awaitable[bool], rule: Rule) -> Verdict:
+    """Return what an answer means for the host of `rule`; nobody's silence passes for an answer."""
     try:
-        return await question
+        allowed = await question
+    except Undecided as undecided:
+        return Verdict("deny", str(undecided), "not_allowed")
     except OSError as error:  # which would pass for one of the connection
         raise SandboxError(f"a question about the network could not be asked: {error}") from error
+    if allowed is True:
+        return Verdict("allow", "the user allowed it", "", rule, "person")
+    return Verdict("deny", "the user denied it", "denied", by="person")
 
 
 async def resolve_allowed(

@@ -19,10 +19,10 @@ SKILL_SERVICE = frozenset({HEALTH, ("GET", "/api/skills"), ("POST", "/api/skills
 to none, except for health.
 """
 _PUBLIC = re.compile(r"/api/health|/api/v1/(health|ready)|/livez|/readyz|/api/openapi\.json|/api/docs")
-_ADMIN_ONLY = re.compile(r"(/studio)?/api/v1/(keys|model)(/.*)?")
-"""Data that only callers who may change it may read."""
-_OWNER_ONLY = re.compile(r"(/studio)?/api/v1/(model|skills/install|sessions/[^/]+/skills/sources)")
-"""Changes of where conversations are sent and where skills come from: only with the owner's token."""
+_ADMIN_ONLY = re.compile(r"(/studio)?/api/v1/(keys|model|doctor)(/.*)?")
+"""Data that only callers who may change it may read; the doctor also tests the model with its key."""
+_OWNER_ONLY = re.compile(r"(/studio)?/api/v1/(model|skills/(install|[^/]+/trust)|sessions/[^/]+/skills/sources)")
+"""Where conversations are sent, where skills come from, which are trusted: changed only with the owner's token."""
 _PRIVATE = re.compile(r"(/studio)?/api/v1/runs/[^/]+/blobs/.*")
 """Private contents that the log leaves out: for callers who may control runs, not for all who may read."""
 _CHANGES: Sequence[tuple[re.Pattern[str], Scope]] = (

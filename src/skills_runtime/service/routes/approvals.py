@@ -8,9 +8,17 @@ from fastapi import APIRouter, Path, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from skills_runtime.engine import PERSISTENT_SCOPES, ApprovalAnswer, OpenApproval, RunService, build_approval_view
-from skills_runtime.errors import AccessRefused
-from skills_runtime.ports import InboxMessage
+from skills_runtime.engine import (
+    PERSISTENT_SCOPES,
+    SCOPE_DECISIONS,
+    ApprovalAnswer,
+    OpenApproval,
+    RunService,
+    build_approval_view,
+)
+from skills_runtime.errors import AccessRefused, ValidationFailed
+from skills_runtime.ports import DecisionKind, InboxMessage
+from skills_runtime.safety.approvals import RuleScope
 from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response, receipt_response
 from skills_runtime.service.run_documents import Answer, Body, Id, Receipt, RunId
 from skills_runtime.service.state import caller_of, runs_of
@@ -52,8 +60,22 @@ class NewDecision(Body):
     note: Annotated[str, Field(max_length=10_000)] = ""
     arguments: dict[str, Any] | None = None
     """Run the call with these arguments instead."""
-    rule: Literal["run", "skill", "user"] | None = None
-    """Also allow such calls: for the rest of this run, or always, for this skill or for everything."""
+    rule: Literal["run", "folder", "skill", "user"] | None = None
+    """Also allow such calls: for the rest of this run, in this folder, or always, for this skill or for everything."""
+    scope: Literal["once", "session", "folder", "always", "skill"] | None = None
+    """How far an `approved` reaches: this call, this exact call in this session, or such calls by an added rule."""
+
+    def resolve_scope(self) -> tuple[DecisionKind, RuleScope | None]:
+        """Return the decision and the rule to add."""
+        if self.scope is None:
+            return self.decision, self.rule
+        if (
+            self.decision != "approved"
+            or self.rule is not None
+            or (self.arguments is not None and self.scope != "once")
+        ):
+            raise ValidationFailed("`scope` goes with a plain `approved`", hint="leave `scope` or the rest out")
+        return SCOPE_DECISIONS[self.scope]
 
 
 @router.get("/approvals", response_model=ApprovalList, responses=failure_responses(*COMMON_STATUSES))
@@ -79,15 +101,16 @@ def list_run_approvals(request: Request, run_id: RunId) -> Response:
 async def decide(request: Request, approval_id: ApprovalId, body: NewDecision) -> Response:
     """Decide on a request; the decision is refused if the request has changed since it was shown."""
     runs, caller = runs_of(request), caller_of(request)
-    if body.rule in PERSISTENT_SCOPES and not caller.has_scope("admin"):
+    decision, rule = body.resolve_scope()
+    if rule in PERSISTENT_SCOPES and not caller.has_scope("admin"):
         raise AccessRefused("a rule that outlives its run needs the scope `admin`", hint="create it for this run only")
     answer = ApprovalAnswer(
-        decision=body.decision,
+        decision=decision,
         decided_by=caller.name,
         approval_key=body.approval_key,
         note=body.note,
         arguments=body.arguments,
-        rule=body.rule,
+        rule=rule,
     )
 
     def send_decision() -> InboxMessage:

@@ -5,24 +5,36 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from pydantic import Field, ValidationError
+from pydantic import Field
 from starlette.responses import Response
 
 from skills_runtime.config import (
     KEY_VARIABLE,
     MODEL_FILE,
-    LlmSettings,
+    PROVIDERS,
     Resolved,
     build_model_settings,
+    check_llm_values,
     choose_model,
     config_home,
     delete_key,
     explain,
+    is_loopback,
     parse_origin,
     store_key,
 )
-from skills_runtime.engine import Storage, describe_decision, find_model_problem, measure_storage
-from skills_runtime.errors import ValidationFailed
+from skills_runtime.engine import (
+    Diagnosis,
+    Storage,
+    configured_setup,
+    describe_decision,
+    diagnose,
+    find_model_problem,
+    list_models,
+    measure_storage,
+    probe_model,
+)
+from skills_runtime.errors import ModelError, ValidationFailed
 from skills_runtime.sandbox import OsSandbox, build_sandbox
 from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
 from skills_runtime.service.run_documents import Answer, Body
@@ -46,6 +58,13 @@ class DoctorDocument(Answer):
     adapters: list[dict[str, Any]]
     gaps: list[dict[str, Any]]
     required_promises_kept: bool
+
+
+class DiagnosisDocument(Answer):
+    """Whether a run would work, and the result of each check with its fix."""
+
+    can_run: bool
+    checks: list[dict[str, Any]]
 
 
 class PlannedCommand(Body):
@@ -96,6 +115,20 @@ async def sandbox_doctor(request: Request) -> Response:
         return {"adapters": capabilities, "gaps": gaps, "required_promises_kept": promises_kept}
 
     return json_response(await asyncio.to_thread(check_sandbox))
+
+
+@router.get("/doctor", response_model=DiagnosisDocument, responses=failure_responses(*COMMON_STATUSES))
+async def show_diagnosis(request: Request) -> Response:
+    """Check whether a run would work and how to fix what is missing; needs the scope `admin`.
+
+    It contacts the model, and asks it for one word if its provider does not list it.
+    """
+    state, workspace = request.app.state, runs_of(request).workspace
+    running: asyncio.Task[Diagnosis] | None = getattr(state, "diagnosing", None)
+    if running is None or running.done():  # concurrent requests share one diagnosis
+        work = asyncio.to_thread(diagnose, workspace.workspace_root, workspace.settings)
+        running = state.diagnosing = asyncio.create_task(work)
+    return json_response((await asyncio.shield(running)).document)
 
 
 @router.post("/policy/check", response_model=JudgementDocument, responses=failure_responses(*COMMON_STATUSES, 413, 415))
@@ -186,13 +219,7 @@ def _check_model(body: ChosenModel, name: str | None) -> None:
     """Refuse invalid values before anything is written."""
     if body.remove_key and body.api_key is not None:
         raise ValidationFailed("`api_key` and `remove_key` exclude each other")
-    values = {"base_url": body.base_url, "api_key_env": name}
-    try:
-        LlmSettings.model_validate({field: value for field, value in values.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        location = ".".join(map(str, first["loc"]))
-        raise ValidationFailed(f"`{location}` is invalid: {first['msg']}") from None
+    check_llm_values({"base_url": body.base_url, "api_key_env": name})
     if body.model is not None and (not body.model.strip() or not body.model.isprintable()):
         raise ValidationFailed("this is not a valid model name")
 
@@ -203,12 +230,77 @@ def _check_key(body: ChosenModel, name: str | None, current: Resolved) -> None:
     is_known = body.base_url is None or (
         "llm.base_url" not in current.by_project and parse_origin(body.base_url) == parse_origin(llm.base_url)
     )
-    if body.api_key is None and not (is_known and name in (None, llm.api_key_env)):
+    # A server on this machine needs no key; none is sent if the named variable has none.
+    is_keyless = (
+        body.base_url is not None
+        and name is not None
+        and is_loopback(body.base_url)
+        and not current.environment.get(name)
+    )
+    if body.api_key is None and not is_keyless and not (is_known and name in (None, llm.api_key_env)):
         raise ValidationFailed("a new URL or variable needs its own key", hint="send `api_key` with it")
     # An environment variable wins over a stored key of the same name, and would be sent instead.
     if body.api_key is not None and current.environment.origin(name or KEY_VARIABLE) in ("process", "dotenv"):
         hint = "leave out `api_key_env`, or choose another name"
         raise ValidationFailed(f"`{name}` is a variable of the service", hint=hint)
+
+
+class ProviderDocument(Answer):
+    """A preset: what to enter for a provider."""
+
+    id: str
+    title: str
+    base_url: str
+    url_example: str
+    key_env: str
+    needs_key: bool
+    model: str
+    key_page: str
+
+
+class ProvidersDocument(Answer):
+    """The presets, in the order of menus."""
+
+    providers: list[ProviderDocument]
+
+
+class ModelTestDocument(Answer):
+    """The result of a call to the configured model, and the models that its service lists."""
+
+    ok: bool
+    problem: str
+    seconds: float | None
+    calls_tools: bool
+    models: list[str]
+
+
+@router.get("/model/providers", response_model=ProvidersDocument, responses=failure_responses(*COMMON_STATUSES))
+def list_providers(request: Request) -> Response:
+    """Return the presets of model providers."""
+    return json_response({"providers": [asdict(provider) for provider in PROVIDERS.values()]})
+
+
+@router.post("/model/test", response_model=ModelTestDocument, responses=failure_responses(*COMMON_STATUSES))
+async def test_connection(request: Request) -> Response:
+    """Call the configured model once, and list the models of its service; needs the scope `admin`."""
+    resolved = await asyncio.to_thread(runs_of(request).workspace.settings)
+    problem, probe, models = find_model_problem(resolved), None, list[str]()
+    if not problem and resolved.settings.llm.backend == "openai":
+        setup = configured_setup(resolved)
+        models = await list_models(setup)
+        try:
+            probe = await probe_model(setup)
+        except ModelError as error:
+            problem = f"{error.message}; {error.hint}" if error.hint else error.message
+    return json_response(
+        {
+            "ok": not problem,
+            "problem": problem,
+            "seconds": probe.seconds if probe else None,
+            "calls_tools": bool(probe and probe.calls_tools),
+            "models": models,
+        }
+    )
 
 
 def _model_document(resolved: Resolved) -> dict[str, Any]:

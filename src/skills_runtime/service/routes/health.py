@@ -62,7 +62,8 @@ async def metrics(request: Request) -> Response:
 
 
 def _skills(state: ServiceState) -> str:
-    return "ok" if state.settings.skills_dir.is_dir() else "the skills directory does not exist"
+    directory = state.settings.skills_dir
+    return "ok" if directory is None or directory.is_dir() else "the skills directory does not exist"
 
 
 def _artifacts(state: ServiceState) -> str:

@@ -223,6 +223,25 @@ async def cancel_run(
     return await _run(request, run_id)
 
 
+class DeletedDocument(Answer):
+    """The deleted runs, and the bytes that they took on the disk."""
+
+    run_ids: list[str]
+    bytes: int
+
+
+@router.delete("/runs/{run_id}", response_model=DeletedDocument, responses=REFUSALS)
+async def delete_run(
+    request: Request,
+    run_id: RunId,
+    *,
+    force: Annotated[bool, Query(description="Cancel the run first, if it has not ended.")] = False,
+) -> Response:
+    """Delete a run with its directory and the runs of its sub-agents."""
+    deleted = await runs_of(request).delete(run_id, force=force)
+    return json_response({"run_ids": list(deleted.run_ids), "bytes": deleted.bytes})
+
+
 @router.post("/runs/{run_id}/resume", response_model=RunDocument, status_code=202, responses=REFUSALS)
 async def resume_run(request: Request, run_id: RunId, body: Limits | None = None) -> Response:
     """Resume a run that waits, was stopped, or was interrupted."""

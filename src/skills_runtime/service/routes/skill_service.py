@@ -68,10 +68,11 @@ async def execute(request: Request) -> Response:
         return problem_response(request.url.path, execution_request)
     try:
         skill = await asyncio.to_thread(runs_of(request).executions.find, execution_request.skill)
-    except NotFound:
-        return problem_response(
-            request.url.path, Problem(status=404, kind="skill_not_found", message="Skill not found")
-        )
+    except (NotFound, SkillError) as error:
+        problem = Problem(status=404, kind="skill_not_found", message="Skill not found")
+        if error.kind != "not_found":  # this format has no field for the hint
+            problem = msgspec.structs.replace(build_problem(error), message=f"{error.message}; {error.hint}")
+        return problem_response(request.url.path, problem)
     try:
         execution = await execute_for(
             request,

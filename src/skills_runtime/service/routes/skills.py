@@ -13,8 +13,8 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.service.file_response import parse_inner_path
 from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
 from skills_runtime.service.run_documents import Answer, Body
-from skills_runtime.service.state import runs_of
-from skills_runtime.skills import Skill, load_library, parse_skill, resolve_mentions, route_skills
+from skills_runtime.service.state import caller_of, runs_of
+from skills_runtime.skills import Skill, is_bundled, load_library, parse_skill, resolve_mentions, route_skills
 
 router = APIRouter(prefix="/api/v1/skills", tags=["skills"])
 
@@ -51,6 +51,8 @@ class NewSkill(Body):
     name: Name
     description: Annotated[str, Field(min_length=1, max_length=1024)]
     body: Annotated[str, Field(max_length=500_000)] = ""
+    runtime: Literal["python", "node", "shell"] | None = None
+    """With a language, the skill gets a working program with schemas and a test."""
 
 
 class Written(Answer):
@@ -98,11 +100,20 @@ def list_skills(
     query: Annotated[str | None, Query(max_length=200, description="Words in the name or the description.")] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
 ) -> Response:
-    """List the skills of the workspace: offered to runs, or shadowed by a nearer one."""
+    """List the skills of the workspace: offered to runs, built in, shadowed by a nearer one, or untrusted."""
     runs = runs_of(request)
     library = load_library(runs.workspace.settings())
-    mentions = {skill.mention for skill in library.list()}
-    matches = find_matching(library.all(), query or "")
+    mentions = {skill.mention for skill in library.usable()}
+    untrusted = library.untrusted()
+    matches = find_matching(sorted((*library.all(), *untrusted), key=is_bundled), query or "")
+
+    def state(skill: Skill) -> str:
+        if skill in untrusted:
+            return "untrusted"
+        if skill.mention not in mentions:
+            return "shadowed"
+        return "built-in" if is_bundled(skill) else "offered"
+
     skills = [
         {
             "name": skill.name,
@@ -111,7 +122,7 @@ def list_skills(
             "namespace": skill.namespace,
             "source": skill.source_id,
             "path": skill.locator,
-            "state": "offered" if skill.mention in mentions else "shadowed",
+            "state": state(skill),
             "runnable": skill.run is not None,
             "runtime": skill.run.runtime if skill.run is not None else None,
             "editable": runs.skills.is_editable(skill),
@@ -147,8 +158,9 @@ def validate_skill(body: SkillFile) -> Response:
 
 @router.post("", status_code=201, response_model=Written, responses=REFUSALS)
 def create_skill(request: Request, body: NewSkill) -> Response:
-    """Create a skill in the project's skill directory."""
-    file = runs_of(request).skills.create(SkillDraft(body.name, body.description, body.body))
+    """Create a skill in the project's skill directory; the owner who creates it trusts it by that."""
+    draft = SkillDraft(body.name, body.description, body.body, runtime=body.runtime)
+    file = runs_of(request).skills.create(draft, trusted=caller_of(request).kind == "token")
     return json_response({"name": body.name, "path": str(file)}, 201)
 
 
@@ -233,6 +245,17 @@ def change_skill(request: Request, name: SkillName, body: NewText) -> Response:
     skills = runs_of(request).skills
     _, skill = skills.find(name)
     skills.edit(skill, body.text, expected_digest=body.content_hash)
+    return json_response(_document(request, skill.mention.text))
+
+
+@router.post(
+    "/{name}/trust", response_model=SkillDocument, responses=failure_responses(*COMMON_STATUSES, 404, 409, 413, 415)
+)
+def trust_skill(request: Request, name: SkillName) -> Response:
+    """Trust one skill of an untrusted project, so that runs may use it; needs the owner's token."""
+    skills = runs_of(request).skills
+    _, skill = skills.find(name)
+    skills.trust(skill)
     return json_response(_document(request, skill.mention.text))
 
 

@@ -16,7 +16,7 @@ from skills_runtime.service.routes import events, sessions
 from skills_runtime.service.routes.sessions import sessions_of
 from skills_runtime.service.run_documents import Answer, RunId, SessionId, studio_failures
 from skills_runtime.service.state import caller_of, runs_of
-from skills_runtime.skills import load_library
+from skills_runtime.skills import is_bundled, load_library
 
 paths = APIRouter(tags=["studio"])
 
@@ -112,6 +112,7 @@ def list_session_skills(request: Request, session_id: SessionId) -> Response:
             "mention": skill.mention.text,
         }
         for skill in load_library(resolved).all()
+        if not is_bundled(skill)
     ]
     return json_response({"filesystem_sources": sources, "disabled_paths": [], "skills": skills})
 
@@ -126,7 +127,7 @@ def create_session_skill(request: Request, session_id: SessionId, body: NewSkill
     if target not in sources:
         raise ValidationFailed("target_source must be one of session filesystem_sources")
     draft = SkillDraft(body.name, body.description, body.body_markdown, body.title or "")
-    file = runs_of(request).skills.create(draft, target)
+    file = runs_of(request).skills.create(draft, target, trusted=False)  # the session names its directories itself
     return json_response(
         {"ok": True, "filesystem_source": target, "skill_dir": str(file.parent), "skill_md": str(file)}, 201
     )

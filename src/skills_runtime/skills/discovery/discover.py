@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,15 @@ from skills_runtime.skills.discovery.roots import (
     system_roots,
     user_roots,
 )
-from skills_runtime.skills.discovery.trust import TrustStore
+from skills_runtime.skills.discovery.trust import TrustedPaths, TrustStore
 from skills_runtime.skills.library import DISCOVERED
 from skills_runtime.skills.problems import Problem
 from skills_runtime.text import one_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import SkillDiscovery, SkillsSettings
-    from skills_runtime.skills.sources import IndexedSource
+    from skills_runtime.skills.skill import Skill
+    from skills_runtime.skills.sources import IndexedSource, Origin, Report
 
 
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +40,8 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True):
     """The directories to use, the nearest first, without links in their paths."""
     untrusted: tuple[Root, ...] = ()
     """The directories of a project that is not trusted."""
+    trusted_skills: frozenset[str] = frozenset()
+    """The skills in them that the user trusts by themselves."""
     problems: tuple[Problem, ...] = ()
 
 
@@ -59,8 +62,10 @@ def discover(paths: DiscoveryPaths, settings: "SkillsSettings") -> Discovery:
             problems.append(resolved)
     ordered = sorted(by_path.values(), key=lambda item: item.level)
     in_project = [root for root in ordered if root.scope == "project"]
-    is_trusted = bool(in_project) and _is_trusted(project, paths, problems)
-    if in_project and not is_trusted:
+    trusted = _read_trusted(paths, problems) if in_project else TrustedPaths()
+    is_trusted = str(project) in trusted.folders
+    skills = _skills_below(() if is_trusted else trusted.skills, in_project)
+    if in_project and not is_trusted and not _all_trusted(in_project, skills):
         problems.append(_build_untrusted_problem(project, in_project))
     counting = tuple(root for root in ordered if is_trusted or root.scope != "project")
     problems += find_duplicate_names(counting)
@@ -69,8 +74,89 @@ def discover(paths: DiscoveryPaths, settings: "SkillsSettings") -> Discovery:
         is_trusted=is_trusted,
         roots=counting,
         untrusted=() if is_trusted else tuple(in_project),
+        trusted_skills=skills,
         problems=tuple(problems),
     )
+
+
+def _skills_below(skills: Iterable[str], roots: Sequence[Root]) -> frozenset[str]:
+    return frozenset(path for path in skills if any(path.startswith(f"{root.path}/") for root in roots))
+
+
+def _all_trusted(roots: Sequence[Root], skills: frozenset[str]) -> bool:
+    """Return whether the user trusts everything in these directories, skill by skill."""
+    try:
+        entries = [entry for root in roots for entry in os.scandir(root.path) if entry.is_dir()]
+        return bool(skills) and all(os.path.realpath(entry.path) in skills for entry in entries)
+    except OSError:
+        return False
+
+
+class TrustedSkills:
+    """A source narrowed to single trusted skills, or to the others."""
+
+    def __init__(self, files: "IndexedSource", trusted: frozenset[str], *, others: bool = False) -> None:
+        self._files = files
+        self._trusted = trusted
+        self._others = others
+
+    @property
+    def origin(self) -> "Origin":
+        """The origin of its skills."""
+        return self._files.origin
+
+    @property
+    def root(self) -> Path:
+        """The searched directory."""
+        return self._files.root
+
+    def skills(self) -> "Report":
+        """Search the directory and leave out what is not selected, with its problems."""
+        report = self._files.skills()
+        return msgspec.structs.replace(
+            report,
+            skills=tuple(skill for skill in report.skills if self._selects(str(skill.directory))),
+            problems=tuple(
+                problem
+                for problem in report.problems
+                if self._selects(problem.locator, os.path.dirname(problem.locator))  # noqa: PTH120
+            ),
+        )
+
+    def has_changed(self) -> bool:
+        """Return whether the directory has changed since the last search."""
+        return self._files.has_changed()
+
+    def body(self, skill: "Skill") -> str:
+        """Read the Markdown body of a skill."""
+        return self._files.body(skill)
+
+    def directories(self) -> Iterator[Path]:
+        """Yield the directories to watch for changes."""
+        return self._files.directories()
+
+    def _selects(self, *paths: str) -> bool:
+        return any(path in self._trusted for path in paths) != self._others
+
+
+def build_trusted_sources(
+    discovery: Discovery, settings: "SkillsSettings", index: Path | None
+) -> "list[IndexedSource | TrustedSkills]":
+    """Build the sources of what may be used: trusted directories, and single trusted skills in others."""
+    singles = discovery.trusted_skills
+    roots = [root for root in discovery.untrusted if any(path.startswith(f"{root.path}/") for path in singles)]
+    return [
+        *build_sources(discovery.roots, settings, index),
+        *(TrustedSkills(source, singles) for source in build_sources(roots, settings, index)),
+    ]
+
+
+def build_untrusted_sources(
+    discovery: Discovery, settings: "SkillsSettings", index: Path | None
+) -> "list[TrustedSkills]":
+    """Build the sources of what may not be used because the user does not trust it."""
+    sources = build_sources(discovery.untrusted, settings, index)
+    return [TrustedSkills(source, discovery.trusted_skills, others=True) for source in sources]
 
 
 def build_sources(roots: Iterable[Root], settings: "SkillsSettings", index: Path | None) -> "list[IndexedSource]":
@@ -175,7 +261,7 @@ def _link_problem(root: Root, reason: str) -> Problem:
 
 def is_trusted(paths: DiscoveryPaths) -> bool:
     """Return whether the user trusts the project."""
-    return _is_trusted(find_repository(str(paths.workspace)), paths, [])
+    return str(find_repository(str(paths.workspace))) in _read_trusted(paths, []).folders
 
 
 def build_untrusted_spaces_problem(paths: DiscoveryPaths) -> Problem:
@@ -183,19 +269,19 @@ def build_untrusted_spaces_problem(paths: DiscoveryPaths) -> Problem:
     return _build_untrusted_problem(find_repository(str(paths.workspace)), ())
 
 
-def _is_trusted(project: Path, paths: DiscoveryPaths, problems: list[Problem]) -> bool:
-    folders = TrustStore(paths.state).folders()
-    if isinstance(folders, Problem):
-        problems.append(folders)
-        return False
-    return str(project) in folders
+def _read_trusted(paths: DiscoveryPaths, problems: list[Problem]) -> TrustedPaths:
+    trusted = TrustStore(paths.state).read()
+    if isinstance(trusted, Problem):
+        problems.append(trusted)
+        return TrustedPaths()
+    return trusted
 
 
 def _build_untrusted_problem(project: Path, roots: Iterable[Root]) -> Problem:
     return Problem(
         code="SKILL_FOLDER_UNTRUSTED",
         message=f"the skills of `{one_line(str(project))}` are not used: the project is not trusted",
-        hint="review them with `skills list`, then run `skills trust`",
+        hint="review them with `skills list`, then run `skills trust`, or `skills trust NAME` for one of them",
         severity="warning",
         locator=one_line(str(project)),
         details={"directories": [one_line(root.path) for root in roots]},

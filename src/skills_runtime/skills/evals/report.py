@@ -215,7 +215,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Share of passed assertions per trial."""
     time_seconds: Spread | None
     tokens: Spread | None
-    cost_usd: float
+    cost_usd: float | None
     errors: int
     """Trials whose run failed."""
     undecided: int
@@ -251,7 +251,7 @@ class EvalReport(msgspec.Struct, frozen=True, kw_only=True):
     run_summary: "dict[str, Summary | EvalDelta]"
     evals: tuple[CaseReport, ...]
     triggers: TriggerReport | None
-    cost_usd: float
+    cost_usd: float | None
     """Total cost, including the judge's runs."""
     errors: tuple[str, ...]
 
@@ -284,8 +284,8 @@ def build_report(suite: Suite, trials: Sequence[Trial], *, skill_name: str, mode
         triggers=build_trigger_report(suite, skill_name, [trial for trial in trials if trial.kind == "query"])
         if suite.queries
         else None,
-        cost_usd=round(
-            sum(trial.result.cost_usd + (trial.judge.cost_usd if trial.judge else 0.0) for trial in trials), 6
+        cost_usd=_add_costs(
+            [run.cost_usd for trial in trials for run in (trial.result, trial.judge) if run is not None]
         ),
         errors=tuple(dict.fromkeys(trial.result.error for trial in trials if trial.result.error)),
     )
@@ -300,10 +300,16 @@ def _summarize(trials: Sequence[Trial]) -> Summary:
         pass_rate=compute_spread(shares),
         time_seconds=compute_spread([trial.result.seconds for trial in counted]),
         tokens=compute_spread([trial.result.tokens for trial in counted]),
-        cost_usd=round(sum(trial.result.cost_usd for trial in trials), 6),
+        cost_usd=_add_costs([trial.result.cost_usd for trial in trials]),
         errors=len(trials) - len(counted),
         undecided=sum(trial.passed is None for trial in counted),
     )
+
+
+def _add_costs(costs: Sequence[float | None]) -> float | None:
+    """Return the sum; it is unknown if one cost is."""
+    paid = [cost for cost in costs if cost is not None]
+    return round(sum(paid), 6) if len(paid) == len(costs) else None
 
 
 def _subtract_means(first: Spread | None, second: Spread | None) -> float | None:

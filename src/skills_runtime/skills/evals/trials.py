@@ -36,7 +36,7 @@ class TrialRun(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     input_tokens: int
     output_tokens: int
-    cost_usd: float
+    cost_usd: float | None
     error: str = ""
     """Why the run failed; empty if it did not."""
 

@@ -10,9 +10,9 @@ from typing import Literal
 import msgspec
 
 from skills_runtime.errors import ConfigError, PolicyDenied, ValidationFailed
+from skills_runtime.installation import find_installation
 
 SIGNATURE_FILE = "skill.oms.sig"
-_MISSING = "install it with `pip install 'skills-runtime[signing]'`"
 
 SignatureStatus = Literal["verified", "unsigned", "unchecked"]
 """Verified; no signature; signed, but the user named no trusted signer."""
@@ -69,7 +69,8 @@ def _verify(skill: Path, signature: Path, signer: Signer) -> None:
         from model_signing import hashing, verifying
     except ImportError as error:
         raise ConfigError(
-            "checking a signature needs the package `model-signing`, which is not installed", hint=_MISSING
+            "checking a signature needs the package `model-signing`, which is not installed",
+            hint=f"`{find_installation().extra_command('signing')}` installs it",
         ) from error
     # The signature file cannot cover itself; every other file, including those of git, must be signed.
     counted = hashing.Config().set_ignored_paths(paths=[signature], ignore_git_paths=False)  # pyright: ignore[reportUnknownMemberType]

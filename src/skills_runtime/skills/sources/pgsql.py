@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skills_runtime.installation import find_installation
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.source import Origin, Report
@@ -159,7 +160,7 @@ class PgsqlSource:
     def _explain(self, error: Exception) -> str:
         """Describe an error, in our own words for known errors."""
         if isinstance(error, ImportError):
-            return "the package `psycopg` is not installed; install `skills-runtime[pgsql]`"
+            return f"the package `psycopg` is not installed; install it: `{find_installation().extra_command('pgsql')}`"
         message = str(error)
         state: str = getattr(error, "sqlstate", None) or next(
             (_MESSAGE_STATES[fragment] for fragment in _MESSAGE_STATES if fragment in message), ""

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from skills_runtime.installation import find_installation
 from skills_runtime.skills.problems import Problem, SkillError, failure
 from skills_runtime.skills.skill import Skill
 from skills_runtime.skills.sources.bundles import Bundle, Bundles
@@ -186,7 +187,7 @@ class RedisSource:
     def _explain(self, error: Exception) -> str:
         """Describe an error, in our own words where the library's message might contain the address."""
         if isinstance(error, ImportError):
-            return "the package `redis` is not installed; install `skills-runtime[redis]`"
+            return f"the package `redis` is not installed; install it: `{find_installation().extra_command('redis')}`"
         for kind in type(error).__mro__:
             if kind.__name__ in _REASONS:
                 return _REASONS[kind.__name__]

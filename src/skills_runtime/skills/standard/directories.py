@@ -1,4 +1,4 @@
-"""Skill directories: find the skill file, validate it, read its properties, create a new skill."""
+"""Skill directories: find the skill file, validate it, read its properties."""
 
 import os
 import stat
@@ -7,15 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from skills_runtime.errors import ValidationFailed
 from skills_runtime.skills.problems import failure
 from skills_runtime.skills.skill import RunDefinition
 from skills_runtime.skills.standard import skill_yaml as running
 from skills_runtime.skills.standard.diagnostics import Diagnostic, Mode, diagnose
 from skills_runtime.skills.standard.parse import Parsed, Properties, parse_skill
 from skills_runtime.skills.standard.skill_yaml import parse_run
-from skills_runtime.skills.standard.specification import normalize_name, quote
-from skills_runtime.storage import error_reason, open_directory, read_below, stage_directory
+from skills_runtime.skills.standard.specification import quote
+from skills_runtime.storage import error_reason, open_directory, read_below
 
 FILE_NAME = "SKILL.md"
 MAX_FILE_BYTES = 16 << 20
@@ -153,40 +152,3 @@ def disagreement(name: str, run_name: str, mode: Mode) -> Diagnostic:
     """Build the diagnostic for two files that give a skill different names."""
     message = f"`{running.RUN_FILE}` calls the skill {quote(run_name)}, `{FILE_NAME}` calls it {quote(name)}"
     return diagnose("run_name_mismatch", mode, message)
-
-
-DESCRIPTION = "Say here what this skill does, and when it is to be used."
-
-_BODY = """
-# {title}
-
-Write here, step by step, what is to be done. Whoever follows this knows the task, and nothing else of what you know.
-
-1. Look at what was asked for.
-2. Do it.
-3. Check the result.
-
-Put long texts into `references/`, programs into `scripts/`, and name them here by their paths.
-"""
-
-
-def create_skill(name: str, parent: Path, description: str = "") -> Path:
-    """Create the directory of a new skill atomically and return its skill file."""
-    name = normalize_name(name)
-    text = skill_text(name, description or DESCRIPTION)
-    for wrong in parse_skill(text.encode(), mode="strict", directory_name=name).diagnostics:
-        raise ValidationFailed(wrong.message, hint=wrong.hint)
-    path = parent / name
-    if os.path.lexists(path):
-        raise ValidationFailed(f"{quote(str(path))} is there already", hint="choose another name, or another `--dir`")
-    parent.mkdir(parents=True, exist_ok=True)
-    with stage_directory(path, mode=0o755) as draft:  # fails where something was put there meanwhile
-        (draft / FILE_NAME).write_text(text, encoding="utf-8")
-    return path / FILE_NAME
-
-
-def skill_text(name: str, description: str) -> str:
-    """Render a `SKILL.md`; JSON strings are valid YAML."""
-    quotes = msgspec.json.encode(description).decode()
-    title = name.replace("-", " ").capitalize()
-    return f"---\nname: {name}\ndescription: {quotes}\n---\n{_BODY.format(title=title)}"

@@ -48,6 +48,7 @@ class ApplyPatch:
         description=DESCRIPTION,
         parameters=build_schema(ApplyPatchArguments),
         effect="effectful",
+        contained=True,
         hidden_arguments=("input",),
         example={"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch"},
     )

@@ -46,6 +46,7 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
         " `session_id` for write_stdin. A session may not outlive the run.",
         parameters=build_schema(ExecCommandArguments),
         effect="effectful",
+        contained=True,
         example={"cmd": "touch made", "yield_time_ms": 20_000},
     )
     arguments = ExecCommandArguments

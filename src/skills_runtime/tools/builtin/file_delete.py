@@ -24,6 +24,7 @@ class FileDelete:
         description="Delete a file, where the user has allowed it; directories are never deleted.",
         parameters=build_schema(FileDeleteArguments),
         effect="effectful",
+        contained=True,
         example={"path": "a.txt"},
     )
 

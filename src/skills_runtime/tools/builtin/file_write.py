@@ -34,6 +34,7 @@ class FileWrite:
         description="Create a file or replace its content. Put results for the user below `deliverables/`.",
         parameters=build_schema(FileWriteArguments),
         effect="idempotent",
+        contained=True,
         hidden_arguments=("content",),
         example={"path": "b.txt", "content": "secret content"},
     )

@@ -31,6 +31,7 @@ class ShellCommand(processes.ProgramTool[ShellCommandArguments]):
         description="Run a shell command and wait until it exits. Processes left in the background are ended.",
         parameters=build_schema(ShellCommandArguments),
         effect="effectful",
+        contained=True,
         hidden_arguments=("env",),
         example={"command": "touch made", "env": {"TOKEN": "secret value"}},
     )

@@ -109,6 +109,7 @@ class SkillExec:
         description="Run an action of a skill and wait until it exits.",
         parameters=build_schema(SkillExecArguments),
         effect="effectful",
+        contained=True,
     )
 
     def __init__(
@@ -119,6 +120,8 @@ class SkillExec:
         environments: ScriptEnvironments | None = None,
         runner: SkillRunner | None = None,
     ) -> None:
+        if not enabled:  # not offered, but a model that calls it all the same learns why it cannot
+            self.spec = msgspec.structs.replace(self.spec, listed=False)
         self._library = library
         self._enabled = enabled
         self._environments = environments or ScriptEnvironments()
@@ -232,7 +235,9 @@ class SkillExec:
     def _action(self, args: SkillExecArguments) -> tuple[Skill, Action]:
         if not self._enabled:
             raise failure(
-                "SKILL_ACTIONS_DISABLED", "actions of skills are disabled", hint="set `skills.actions.enabled: true`"
+                "SKILL_ACTIONS_DISABLED",
+                "actions of skills are turned off (`skills.actions.enabled: false`)",
+                hint="tell the user to set `skills.actions.enabled: true`",
             )
         skill = self._library.find(parse_mention(args.skill_mention))
         action = find_action(skill, args.action_id)

@@ -37,6 +37,7 @@ class SpawnAgent:
         description="Start a sub-agent that works on a part of the task in parallel. `wait` returns its result.",
         parameters=build_schema(SpawnAgentArguments),
         effect="idempotent",
+        contained=True,
         example={"message": "do a part"},
     )
 
@@ -88,6 +89,7 @@ class SendInput:
         name="send_input",
         description="Send a message to a sub-agent, which reads it at its next turn.",
         parameters=build_schema(SendInputArguments),
+        contained=True,
         example={"id": "child_1", "message": "hurry"},
     )
 
@@ -111,6 +113,7 @@ class CloseAgent:
         description="Stop a sub-agent that is no longer needed.",
         parameters=build_schema(AgentArguments),
         effect="idempotent",
+        contained=True,
         example={"id": "child_1"},
     )
 
@@ -127,6 +130,7 @@ class ResumeAgent:
         description="Resume a sub-agent that stopped, or get the status of one.",
         parameters=build_schema(AgentArguments),
         effect="idempotent",
+        contained=True,
         example={"id": "child_1"},
     )
 

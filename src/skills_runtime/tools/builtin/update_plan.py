@@ -34,6 +34,7 @@ class UpdatePlan:
         description="Record your plan as a list of steps, and call this again whenever a step starts or ends.",
         parameters=build_schema(UpdatePlanArguments),
         effect="idempotent",
+        contained=True,
         example={"plan": [{"step": "a", "status": "pending"}]},
     )
 

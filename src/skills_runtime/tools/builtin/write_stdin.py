@@ -2,10 +2,12 @@
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 from msgspec import Meta
 
+from skills_runtime.errors import NotFound
 from skills_runtime.ports import Intent, ToolContext, ToolResult, ToolSpec
 from skills_runtime.tools import exec_sessions as terminals
 from skills_runtime.tools.arguments import Arguments, build_schema, parse
@@ -29,13 +31,18 @@ class WriteStdin:
         " \\u0003 interrupts, \\u0004 ends the input.",
         parameters=build_schema(WriteStdinArguments),
         effect="effectful",
+        contained=True,
         hidden_arguments=("chars",),
         example={"session_id": 1, "chars": "made\n", "yield_time_ms": 20_000},
     )
 
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
-        """Return the input."""
-        return Intent(typed=parse(arguments, WriteStdinArguments).chars)
+        """Return the input, and the sandbox of the session that gets it."""
+        args = parse(arguments, WriteStdinArguments)
+        evidence: Mapping[str, Any] = {}
+        with suppress(NotFound):  # the call itself fails where there is no such session
+            _, evidence = terminals.get_run_sessions(context).program(args.session_id)
+        return Intent(typed=args.chars, fence=evidence)
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """Return the input and the program that gets it: the number may mean another session by then."""

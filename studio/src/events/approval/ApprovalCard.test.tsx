@@ -34,7 +34,11 @@ const APPROVAL: Approval = {
   reason: "needed \u202etests",
   escalated: false,
   sandbox: {},
-  rules: [{ scope: "run", text: "rules:\n- effect: allow", file: null }],
+  rules: [
+    { scope: "run", text: "rules:\n- effect: allow", file: null },
+    { scope: "folder", text: "rules:\n- effect: allow\n  folder: /w", file: "~/rules.yaml" },
+    { scope: "user", text: "rules:\n- effect: allow\n  # for every folder", file: "~/rules.yaml" },
+  ],
   no_rule: "",
 };
 
@@ -43,8 +47,11 @@ describe("a card", () => {
     const requests = mockServer({ "POST approvals/approval_1": {} });
     const onDecided = vi.fn();
     renderApp(<ApprovalCard approval={APPROVAL} onDecided={onDecided} />);
-    await userEvent.type(screen.getByLabelText("Reason"), "not now");
+    expect(screen.queryByLabelText("Reason")).toBeNull();
     await userEvent.click(screen.getByRole("button", { name: "Reject" }));
+    expect(document.activeElement).toBe(screen.getByLabelText("Reason"));
+    await userEvent.type(screen.getByLabelText("Reason"), "not now");
+    await userEvent.click(screen.getByRole("button", { name: "Reject the call" }));
     await waitFor(() => expect(onDecided).toHaveBeenCalledWith({ decision: "denied", stale: false }));
     expect(requests.find((request) => request.method === "POST")?.body).toEqual({
       approval_key: "key",
@@ -57,23 +64,47 @@ describe("a card", () => {
   it("sends one decision however fast and often it is clicked", async () => {
     const requests = mockServer({ "POST approvals/approval_1": {} });
     renderApp(<ApprovalCard approval={APPROVAL} />);
-    const reject = screen.getByRole("button", { name: "Reject" });
+    fireEvent.click(screen.getByRole("button", { name: "Reject" }));
+    const reject = screen.getByRole("button", { name: "Reject the call" });
     fireEvent.click(screen.getByRole("button", { name: "Approve once" }));
     fireEvent.click(reject);
     await waitFor(() => expect(screen.queryByRole("button", { name: "Approve once" })).toBeNull());
     expect(requests.filter((request) => request.method === "POST")).toHaveLength(1);
   });
 
-  it("names the grant on the button of a rule", async () => {
+  it.each([
+    ["This folder", "Allow `pip install x` in this folder", "folder: /w", "folder"],
+    ["Always", "Allow `pip install x` in every run", "for every folder", "user"],
+  ])("shows the rule of “%s” before it is added", async (button, grant, text, rule) => {
     const requests = mockServer({ "POST approvals/approval_1": {} });
     renderApp(<ApprovalCard approval={APPROVAL} />);
-    await userEvent.click(screen.getByRole("button", { name: "Approve and add a rule" }));
-    await userEvent.click(screen.getByRole("button", { name: "Allow `pip install x` in this run" }));
+    await userEvent.click(screen.getByRole("button", { name: button }));
+    expect(screen.getByText(new RegExp(text))).toBeTruthy();
+    expect(screen.getByText(/Written to ~\/rules\.yaml/)).toBeTruthy();
+    expect(requests.some((request) => request.method === "POST")).toBe(false);
+    await userEvent.click(screen.getByRole("button", { name: grant }));
     await waitFor(() => expect(requests.some((request) => request.method === "POST")).toBe(true));
     expect(requests.find((request) => request.method === "POST")?.body).toMatchObject({
       decision: "approved",
-      rule: "run",
+      rule,
     });
+  });
+
+  it("approves the exact call for the session", async () => {
+    const requests = mockServer({ "POST approvals/approval_1": {} });
+    renderApp(<ApprovalCard approval={APPROVAL} />);
+    await userEvent.click(screen.getByRole("button", { name: "This session" }));
+    await waitFor(() => expect(requests.some((request) => request.method === "POST")).toBe(true));
+    const body = requests.find((request) => request.method === "POST")?.body;
+    expect(body).toEqual({ approval_key: "key", run_id: "run_1", decision: "approved_for_session" });
+  });
+
+  it("offers only what a rule can be made for", () => {
+    mockServer({});
+    renderApp(<ApprovalCard approval={{ ...APPROVAL, rules: [], no_rule: "it is of high risk" }} />);
+    expect(screen.getByRole("button", { name: "This session" })).toBeTruthy();
+    expect(screen.queryByRole("button", { name: "This folder" })).toBeNull();
+    expect(screen.queryByRole("button", { name: "Always" })).toBeNull();
   });
 
   it("shows hidden characters, and the risk as a word", () => {

@@ -46,6 +46,7 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
   const words = useWords("approvals");
   const [stale, setStale] = useState(false);
   const [editing, setEditing] = useState(false);
+  const [rejecting, setRejecting] = useState(false);
   const [diffOpen, setDiffOpen] = useState(!compact);
   const decide = useDecide();
   const isSent = useRef(false);
@@ -81,6 +82,12 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
     flushSync(() => setEditing(open));
     (open ? editor : opener).current?.focus();
   };
+  const reject = (open: boolean) => {
+    flushSync(() => setRejecting(open));
+    if (open) {
+      note.current?.focus();
+    }
+  };
   useImperativeHandle(handle, () => ({
     focus: () => card.current?.focus(),
     approve() {
@@ -92,7 +99,7 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
         choose({ decision: "approved" });
       }
     },
-    reject: () => note.current?.focus(),
+    reject: () => reject(true),
     edit: () => edit(true),
     diff: () => setDiffOpen((before) => !before),
   }));
@@ -122,6 +129,8 @@ export function ApprovalCard({ approval, onDecided, compact, handle }: ApprovalC
         busy={decide.isPending}
         editing={editing}
         onEditing={edit}
+        rejecting={rejecting}
+        onRejecting={reject}
         onChoose={choose}
         refs={{ approve, note, editor, opener }}
       />

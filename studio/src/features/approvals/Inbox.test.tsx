@@ -136,7 +136,8 @@ describe("the inbox", () => {
 
   it("decides nothing with what is still typed when a card is gone", async () => {
     const { answers, decided } = await renderInbox(makeApproval("a"), makeApproval("bb"));
-    await userEvent.type(screen.getAllByLabelText("Reason")[0] as HTMLElement, "bec");
+    await userEvent.click(screen.getAllByRole("button", { name: "Reject" })[0] as HTMLElement);
+    await userEvent.type(screen.getByLabelText("Reason"), "bec");
     answers["GET approvals"] = { approvals: [makeApproval("bb")] };
     lookAgain();
     await waitFor(() => expect(card("a")).toBeNull());

@@ -23,7 +23,7 @@ export function findMentionAt(text: string, caret: number): MentionQuery | null 
 export function filterSkills(skills: readonly Skill[], typed: string): Skill[] {
   const query = typed.toLowerCase().replace(/\]\.?/, ".");
   return skills
-    .filter((skill) => skill.state === "offered")
+    .filter((skill) => skill.state === "offered" || skill.state === "built-in")
     .map((skill) => ({ skill, rank: rankOf(skill, query) }))
     .filter(({ rank }) => rank < 4)
     .sort((left, right) => left.rank - right.rank || left.skill.name.localeCompare(right.skill.name))

@@ -61,6 +61,9 @@ export function Catalog() {
           {words.count(data.total)}
         </p>
       ) : null}
+      {data && !query && data.skills.every((skill) => skill.state === "built-in") ? (
+        <p className="text-soft">{words.noneHint}</p>
+      ) : null}
       {data && data.skills.length > 0 ? <SkillList skills={data.skills} /> : null}
       {data?.skills.length === 0 ? (
         query ? (

@@ -1,12 +1,12 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { problemOf } from "../../api/problem";
-import { useCreateSkill } from "../../api/skills";
+import { type SkillRuntime, useCreateSkill } from "../../api/skills";
 import { useWords } from "../../i18n";
 import { Button } from "../../ui/Button";
 import { Dialog } from "../../ui/Dialog";
 import { ErrorNote, useProblemText } from "../../ui/ErrorNote";
-import { TextArea, TextInput } from "../../ui/Field";
+import { Select, TextArea, TextInput } from "../../ui/Field";
 
 const NAME_PATTERN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 const FORM = "new-skill";
@@ -50,6 +50,7 @@ function NewSkillForm({
   const problemText = useProblemText();
   const [, navigate] = useLocation();
   const [draft, setDraft] = useState({ name: "", description: "", body: "" });
+  const [runtime, setRuntime] = useState<SkillRuntime | "">("");
   const [isSubmitted, setIsSubmitted] = useState(false);
   const problem = error ? problemOf(error) : null;
   const ofName = problem && (problem.details.field === "name" || problem.kind === "conflict");
@@ -70,7 +71,9 @@ function NewSkillForm({
         event.preventDefault();
         setIsSubmitted(true);
         if (!illegal && draft.name && draft.description.trim()) {
-          onSubmit(draft, { onSuccess: ({ name }) => navigate(`/skills/${encodeURIComponent(name)}`) });
+          onSubmit(runtime ? { ...draft, runtime } : draft, {
+            onSuccess: ({ name }) => navigate(`/skills/${encodeURIComponent(name)}`),
+          });
         }
       }}
     >
@@ -91,9 +94,21 @@ function NewSkillForm({
         error={missing(draft.description)}
         {...field("description")}
       />
+      <Select
+        label={words.program}
+        hint={words.programHint}
+        value={runtime}
+        onChange={(event) => setRuntime(event.target.value as SkillRuntime | "")}
+        options={[
+          { value: "", label: words.noProgram },
+          { value: "python", label: "Python" },
+          { value: "node", label: "Node" },
+          { value: "shell", label: "Shell" },
+        ]}
+      />
       <TextArea
         label={words.body}
-        hint={words.bodyHint}
+        hint={runtime ? words.bodyOptional : words.bodyHint}
         rows={8}
         className="font-mono"
         spellCheck={false}

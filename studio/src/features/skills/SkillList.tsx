@@ -6,7 +6,9 @@ import { displayText } from "../../lib/hiddenCharacters";
 import { Badge } from "../../ui/Badge";
 import { Button } from "../../ui/Button";
 import { PlayIcon } from "../../ui/icons";
+import { StateBadge } from "./StateBadge";
 import { skillPath } from "./skillPath";
+import { TrustButton } from "./TrustButton";
 
 const PAGE_SIZE = 100;
 const MAX_LENGTH = 400;
@@ -52,7 +54,8 @@ const Line = memo(function Line({ skill }: { skill: Skill }) {
             {words.runnable(skill.runtime ?? "")}
           </Badge>
         ) : null}
-        {skill.state === "shadowed" ? <Badge tone="wait">{words.shadowed}</Badge> : null}
+        <StateBadge state={skill.state} />
+        {skill.state === "untrusted" ? <TrustButton skill={skill} small /> : null}
       </div>
       <p dir="auto" className="line-clamp-2 [overflow-wrap:anywhere]">
         {displayText(skill.description.slice(0, MAX_LENGTH))}

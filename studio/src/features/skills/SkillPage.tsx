@@ -3,7 +3,6 @@ import { Link, useLocation } from "wouter";
 import { type SkillDocument, useSkill } from "../../api/skills";
 import { useWords } from "../../i18n";
 import { displayText } from "../../lib/hiddenCharacters";
-import { Badge } from "../../ui/Badge";
 import { ErrorNote } from "../../ui/ErrorNote";
 import { PlusIcon } from "../../ui/icons";
 import { Page } from "../../ui/Page";
@@ -14,6 +13,8 @@ import { Editor } from "./Editor";
 import { Files } from "./Files";
 import { RunSkill } from "./run/RunSkill";
 import { SkillText } from "./SkillText";
+import { StateBadge } from "./StateBadge";
+import { TrustNote } from "./TrustButton";
 
 type View = "text" | "files" | "checks" | "edit" | "run";
 
@@ -43,17 +44,17 @@ export function SkillPage({ name, view }: { name: string; view?: string }) {
       </nav>
       <ErrorNote error={error} onRetry={() => void refetch()} />
       {isPending ? <Skeleton lines={8} /> : null}
+      {data?.state === "untrusted" ? <TrustNote skill={data} /> : null}
       {data ? <Views name={name} skill={data} view={view} /> : null}
     </Page>
   );
 }
 
 function Heading({ name, skill }: { name: string; skill: SkillDocument | undefined }) {
-  const words = useWords("skills");
   return (
     <span className="flex flex-wrap items-center gap-2 [overflow-wrap:anywhere]">
       {displayText(name)}
-      {skill?.state === "shadowed" ? <Badge tone="wait">{words.shadowed}</Badge> : null}
+      <StateBadge state={skill?.state} />
     </span>
   );
 }

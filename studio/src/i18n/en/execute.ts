@@ -1,6 +1,8 @@
 /** Texts of executing a skill by itself. */
 export const execute = {
-  notHere: "This skill has a program, but this server only executes skills in its own skills directory.",
+  notHere:
+    "The program of this skill cannot be executed here: its entry file is missing, another skill has its name, or this server serves another directory.",
+  notTrusted: "Trust this skill to execute its program.",
   deterministic: "Runs a program, without a model.",
   timeLimit: (time: string) => `at most ${time}`,
   network: "with network",

@@ -8,13 +8,7 @@ export const fork = {
     "The model has already answered: an edited text is sent as the next message. If unchanged, nothing is sent.",
   model: "Model",
   modelHint: "Default: the same model",
-  policy: "Policy",
   samePolicy: "Same as this run",
-  modes: {
-    allow: "Allow calls that no rule denies",
-    ask: "Ask about calls that no rule decides",
-    deny: "Deny calls that no rule allows",
-  } as Record<string, string>,
   what: "What happens next",
   reusedCalls: (count: number, shown: string) =>
     count === 0

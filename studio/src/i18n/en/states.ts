@@ -1,16 +1,8 @@
+import labels from "@messages/en/states.json";
+
 /** Labels for the states of runs, calls and connections, which every view shows alike. */
 export const states = {
-  run: {
-    pending: "Pending",
-    running: "Running",
-    waiting_for_tool: "Waiting for a tool",
-    waiting_for_user: "Waiting for you",
-    review_required: "Needs review",
-    revision_required: "Being revised",
-    completed: "Completed",
-    failed: "Failed",
-    cancelled: "Cancelled",
-  } as Record<string, string>,
+  run: labels.run as Record<string, string>,
   call: {
     requested: "Requested",
     waiting: "Waiting for you",

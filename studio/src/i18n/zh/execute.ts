@@ -2,7 +2,8 @@ import type { execute as english } from "../en/execute";
 
 /** Texts of executing a skill by itself, in Chinese. */
 export const execute = {
-  notHere: "此技能带有程序，但本服务器不会单独执行它：只执行其技能目录中的技能。",
+  notHere: "此技能的程序不能在这里执行：缺少入口文件、有同名技能，或本服务器使用另一个技能目录。",
+  notTrusted: "信任此技能后才能执行它的程序。",
   deterministic: "这是程序，不使用模型。",
   timeLimit: (time: string) => `最长 ${time}`,
   network: "可联网",

@@ -9,13 +9,7 @@ export const fork = {
   followsTask: "模型已回答过：修改后的文本将作为下一条消息；不修改则不添加任何内容。",
   model: "模型",
   modelHint: "留空则使用相同模型",
-  policy: "策略",
   samePolicy: "与本次运行相同",
-  modes: {
-    allow: "允许未被规则禁止的操作",
-    ask: "有风险时先询问",
-    deny: "拒绝未被规则允许的操作",
-  } as Record<string, string>,
   what: "接下来会发生什么",
   reusedCalls: (count: number, shown: string) =>
     count === 0 ? "到此为止尚未进行任何调用。" : `保留 ${shown} 个已完成调用及其结果，不会再次执行。`,

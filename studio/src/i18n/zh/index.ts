@@ -1,6 +1,6 @@
+import codes from "@messages/zh/codes.json";
 import { approvals } from "./approvals";
 import { artifacts } from "./artifacts";
-import codes from "./codes.json";
 import { compare } from "./compare";
 import { details } from "./details";
 import { execute } from "./execute";

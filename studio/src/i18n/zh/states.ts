@@ -1,18 +1,9 @@
+import labels from "@messages/zh/states.json";
 import type { states as english } from "../en/states";
 
 /** Words for the states of runs, calls and connections, in Chinese. */
 export const states = {
-  run: {
-    pending: "等待开始",
-    running: "运行中",
-    waiting_for_tool: "等待工具",
-    waiting_for_user: "等待你处理",
-    review_required: "待评审",
-    revision_required: "修改中",
-    completed: "已完成",
-    failed: "失败",
-    cancelled: "已取消",
-  } as Record<string, string>,
+  run: labels.run as Record<string, string>,
   call: {
     requested: "已提出",
     waiting: "等待你处理",

@@ -23,7 +23,7 @@ from tests.support.agents import Doing, agent_in, calls, events_of, payloads_of,
 from tests.support.events import check_request
 
 RUN_ID = "run_1"
-PRICES = [{"model": "gpt-4", "input": 1000.0, "output": 2000.0}]
+PRICES = [{"model": "scripted", "input": 1000.0, "output": 2000.0}]
 
 
 def costing(call: FakeChatCall, input_tokens: int, output_tokens: int) -> FakeChatCall:

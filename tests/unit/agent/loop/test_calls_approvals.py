@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from skills_runtime.agent.run_ports import log_ports
 from skills_runtime.ports import ApprovalRequest, DecisionKind
+from skills_runtime.runs import RunPaths, read_view
 from skills_runtime.testing import FakeModel, says
 from tests.support.agents import Answering, Doing, agent_in, calls, events_of, payloads_of, succeed, writes
 
@@ -99,10 +101,13 @@ def test_a_denied_call_has_no_effect_and_the_model_is_told(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("answer", ["yes", "approvedish", "APPROVED", "", None, True, 1])
 def test_only_a_clear_yes_is_a_yes(tmp_path: Path, answer: Any) -> None:
-    result = agent_in(tmp_path, SCRIPT, mode="ask", approver=Answering(answer)).run("Go.")
+    backend = FakeModel(SCRIPT)
+    result = agent_in(tmp_path, backend, mode="ask", approver=Answering(answer)).run("Go.")
     assert not (tmp_path / "a.txt").exists()
-    (decided,) = payloads_of(result.wal_locator, "approval_decided")
-    assert (decided.decision, decided.reason) == ("denied", "invalid_decision")
+    assert (result.status, result.error_kind) == ("failed", "config_error")
+    assert result.final_output == f"the approver returned `{answer!r}`, which is not a decision"
+    assert payloads_of(result.wal_locator, "approval_decided") == []
+    assert len(backend.requests) == 1
 
 
 def test_an_approver_can_cancel_the_run(tmp_path: Path) -> None:
@@ -118,17 +123,39 @@ def test_a_failing_approver_fails_the_run_and_nothing_runs(tmp_path: Path) -> No
     assert not (tmp_path / "a.txt").exists()
 
 
-def test_an_approval_timeout_denies(tmp_path: Path) -> None:
-    class Silent:
-        async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
-            await asyncio.Event().wait()
-            raise AssertionError
+class Silent:
+    """An approver that never answers."""
 
-    settings = {"safety": {"mode": "ask", "approval_timeout_ms": 10}}
-    result = agent_in(tmp_path, SCRIPT, settings=settings, approver=Silent()).run("Go.")
-    (decided,) = payloads_of(result.wal_locator, "approval_decided")
-    assert (decided.decision, decided.reason) == ("denied", "timeout")
+    async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+IMPATIENT = {"safety": {"mode": "ask", "approval_timeout_ms": 10}}
+
+
+def test_an_approval_timeout_parks_the_run_and_decides_nothing(tmp_path: Path) -> None:
+    backend = FakeModel(SCRIPT)
+    agent = agent_in(tmp_path, backend, settings=IMPATIENT, approver=Silent())
+    result = agent.run("Go.")
+    assert (result.status, len(backend.requests)) == ("waiting_human", 1)
+    assert payloads_of(result.wal_locator, "approval_decided") == []
     assert not (tmp_path / "a.txt").exists()
+    pending = read_view(RunPaths(Path(result.wal_locator).parent), log_ports()).pending.approvals
+    assert (len(pending.open), pending.denials) == (1, {})
+
+
+def test_a_run_that_nobody_answered_often_goes_on_when_somebody_does(tmp_path: Path) -> None:
+    backend = FakeModel(SCRIPT)
+    result = agent_in(tmp_path, backend, settings=IMPATIENT, approver=Silent()).run("Go.")
+    root = Path(result.wal_locator).parent
+    for _ in range(2):
+        again = agent_in(tmp_path, backend, settings=IMPATIENT, approver=Silent()).run("Go.", run_id=root.name)
+        assert again.status == "waiting_human"
+    done = agent_in(tmp_path, backend, mode="ask", approver=Answering("approved")).run("Go.", run_id=root.name)
+    assert (done.status, len(payloads_of(done.wal_locator, "approval_requested"))) == ("completed", 1)
+    assert (tmp_path / "a.txt").read_text() == SECRET
 
 
 def test_the_request_is_durable_before_asking(tmp_path: Path) -> None:

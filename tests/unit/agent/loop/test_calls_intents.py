@@ -156,11 +156,11 @@ def test_a_change_of_bytes_that_are_no_text_is_shown_by_size_and_digest(tmp_path
 
 
 @pytest.mark.parametrize("decision", [True, None, "yes", {"decision": "approved"}, ["approved"], b"approved"])
-def test_an_invalid_decision_of_an_approver_is_a_denial(tmp_path: Path, decision: Any) -> None:
+def test_an_invalid_decision_of_an_approver_fails_the_run(tmp_path: Path, decision: Any) -> None:
     tool = Odd()
     stage = Stage(tmp_path, [calls(("odd", {})), says("done")], tool=tool)
-    assert stage.work(Answering(decision)).status == "completed"
-    assert tool.times == 0
+    result = stage.work(Answering(decision))
+    assert (result.status, result.error_kind, tool.times) == ("failed", "config_error", 0)
 
 
 def test_an_approver_that_raises_approves_of_nothing(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_tool_that_tells_nothing_of_its_calls_is_decided_on_once(mode: Any) ->
     gate = Gate(rules=Rules(mode=mode))
     spec = Odd().spec
     assert gate.decide(spec, None, Approvals()) is gate.decide(spec, None, Approvals())
-    assert gate.decision_cache == {(spec.name, spec.effect): gate.decide(spec, None, Approvals())}
+    assert gate.decision_cache == {(spec.name, spec.effect, None): gate.decide(spec, None, Approvals())}
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,6 @@ def test_a_tool_that_tells_nothing_of_its_calls_is_decided_on_once(mode: Any) ->
 def test_where_something_was_added_to_the_rules_what_was_decided_before_does_not_count(added: Approvals) -> None:
     spec = Odd().spec
     before = Deny("before")
-    gate = Gate(rules=Rules(mode="allow"), decision_cache={(spec.name, spec.effect): before})
+    gate = Gate(rules=Rules(mode="allow"), decision_cache={(spec.name, spec.effect, None): before})
     assert gate.decide(spec, None, Approvals()) is before
     assert gate.decide(spec, None, added) != before

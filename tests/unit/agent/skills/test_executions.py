@@ -9,7 +9,7 @@ from skills_runtime.agent import Agent
 from skills_runtime.events import Event
 from skills_runtime.llm import ScriptedBackend
 from skills_runtime.ports import ApprovalRequest, DecisionKind
-from skills_runtime.skills.configured import find_bundled_skills
+from skills_runtime.skills.bundled import find_bundled_skills
 from skills_runtime.testing import says
 from tests.support.agents import calls, payloads_of
 

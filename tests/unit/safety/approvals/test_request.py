@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from skills_runtime.errors import ValidationFailed
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent, ToolSpec
-from skills_runtime.safety.approvals.request import draft_request, propose_rule
-from skills_runtime.safety.guard import assess
-from skills_runtime.safety.policy import Ask, Rules, decide
+from skills_runtime.safety.approvals.request import draft_request, propose_rule, rule_record
+from skills_runtime.safety.gate import add_run_rules
+from skills_runtime.safety.guard import Facts, assess
+from skills_runtime.safety.policy import Ask, Rules, add_rule, decide, load_rules
 from skills_runtime.safety.sanitize import Fingerprint
 from skills_runtime.tools.scripts import digest_scripts
 
@@ -155,3 +157,34 @@ def test_a_rule_made_of_a_file_allows_no_other(approved: str, other: str) -> Non
     one, two = (Intent(files=(FileTouch(path=path, touch="create"),)) for path in (approved, other))
     assert allowed_after(WRITE, one, one)
     assert not allowed_after(WRITE, one, two)
+
+
+def folder_request(**more: Any) -> ApprovalRequest:
+    return ApprovalRequest(approval_key="0" * 64, tool="x", summary="", **more)
+
+
+def test_rules_of_one_call_for_two_folders_fit_into_one_file(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    for request in (folder_request(folder="/a"), folder_request(folder="/b"), folder_request(folder="/a")):
+        add_rule(file, propose_rule(request, "folder"))
+    add_rule(file, propose_rule(folder_request(folder="/a"), "user"))
+    assert [rule.folder for rule in load_rules(file.read_text(), origin="test")] == ["/a", "/b", ""]
+
+
+def test_a_request_of_an_older_log_means_its_working_directory() -> None:
+    assert propose_rule(folder_request(workspace="/a"), "folder").folder == "/a"
+
+
+@pytest.mark.parametrize("folder", ["", "relative", "/a\nb", "/a\u202eb"])
+def test_no_rule_is_made_for_a_folder_that_has_no_plain_name(folder: str) -> None:
+    with pytest.raises(ValidationFailed, match="folder"):
+        propose_rule(folder_request(folder=folder), "folder")
+
+
+def test_a_rule_of_the_run_for_a_folder_counts_only_there() -> None:
+    record = rule_record(propose_rule(folder_request(folder="/a"), "folder"), "folder")
+    kinds = [
+        type(decide(Facts(tool="x"), add_run_rules(Rules(mode="ask", root=root), [record]))).__name__
+        for root in ("/a", "/b", "")
+    ]
+    assert kinds == ["Allow", "Ask", "Ask"]

@@ -124,3 +124,59 @@ def test_explicitly_named_configuration_is_not_changed_unasked(workspace: Path, 
     ).rules
     facts = Facts(tool="file_write", files=(FileTouch(path="special.yaml", touch="overwrite"),))
     assert decide(facts, rules).rule == "built in: configuration of the next run"
+
+
+def folder_rule(folder: Path | str, effect: str = "allow") -> str:
+    return f"rules:\n  - {{name: here, effect: {effect}, tool: x, folder: {folder}}}\n"
+
+
+def test_a_rule_for_a_folder_holds_there_and_nowhere_else(workspace: Path, home: Path, own: Path) -> None:
+    (own / "rules.yaml").write_text(folder_rule(workspace))
+    (rule,) = load_active_rules(resolved(workspace, home)).rules.rules
+    assert rule.label == "rule `here` (~/.config/skills_runtime/rules.yaml, this folder only)"
+    other = workspace.parent / "workspace-2"
+    for path in (other, workspace / "config"):
+        path.mkdir(exist_ok=True)
+        assert load_active_rules(resolved(path, home)).rules.rules == ()
+
+
+def test_the_folder_of_a_rule_is_the_real_one(workspace: Path, home: Path, own: Path) -> None:
+    link = workspace.parent / "link"
+    link.symlink_to(workspace)
+    (own / "rules.yaml").write_text(folder_rule(workspace))
+    assert len(load_active_rules(resolved(link, home)).rules.rules) == 1
+    (own / "rules.yaml").write_text(folder_rule(link))  # whoever moves the link must not move the permission
+    assert load_active_rules(resolved(workspace, home)).rules.rules == ()
+
+
+def test_a_folder_may_be_named_from_home(home: Path, own: Path) -> None:
+    project = home.resolve() / "project"
+    project.mkdir()
+    (own / "rules.yaml").write_text(folder_rule("~/project"))
+    assert len(load_active_rules(resolved(project, home.resolve())).rules.rules) == 1
+
+
+def test_a_project_allows_nothing_by_naming_its_folder(workspace: Path, home: Path) -> None:
+    (workspace / "config/rules.yaml").write_text(folder_rule(workspace))
+    loaded = load_active_rules(resolved(workspace, home))
+    assert loaded.rules.rules == ()
+    assert "rule `here` in `config/rules.yaml` was ignored" in loaded.notices[0]
+
+
+@pytest.mark.parametrize("folder", ["project", "/a/../b", "/a/", "//a/./b", "~other/x", "''"])
+def test_a_folder_that_is_no_path_is_an_error(folder: str, workspace: Path, home: Path, own: Path) -> None:
+    (own / "rules.yaml").write_text(folder_rule(folder))
+    with pytest.raises(ConfigError, match="folder"):
+        load_active_rules(resolved(workspace, home))
+
+
+def test_a_rule_about_nothing_but_a_folder_is_an_error(workspace: Path, home: Path, own: Path) -> None:
+    (own / "rules.yaml").write_text(f"rules:\n  - {{name: here, effect: allow, folder: {workspace}}}\n")
+    with pytest.raises(ConfigError, match="does not say what it is about"):
+        load_active_rules(resolved(workspace, home))
+
+
+def test_a_deny_rule_of_everywhere_beats_an_allow_rule_of_the_folder(workspace: Path, home: Path, own: Path) -> None:
+    (own / "rules.yaml").write_text(folder_rule(workspace) + DENY.removeprefix("rules:\n"))
+    rules = load_active_rules(resolved(workspace, home)).rules
+    assert isinstance(decide(Facts(tool="x"), rules), Deny)

@@ -221,7 +221,8 @@ def test_an_open_skill_service_answers_every_program_of_this_machine() -> None:
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("PUT", "/api/v1/model"), ("POST", "/api/v1/skills/install"), ("PUT", "/api/v1/sessions/s/skills/sources"),
+    [("PUT", "/api/v1/model"), ("POST", "/api/v1/skills/install"), ("POST", "/api/v1/skills/counter/trust"),
+     ("POST", "/api/v1/skills/$[project].counter/trust"), ("PUT", "/api/v1/sessions/s/skills/sources"),
      ("PUT", "/studio/api/v1/sessions/s/skills/sources")],
 )  # fmt: skip
 def test_where_conversations_go_and_skills_come_from_is_the_owners_alone(method: str, path: str) -> None:

@@ -48,7 +48,7 @@ async def test_the_rules_need_approval_a_call_of_a_tool(tmp_path: Path) -> None:
         assert document["explanation"]["parts"][0]["text"] == "notes.md"
         assert "./notes.md" in document["rules"][0]["text"]
         modes = {mode["mode"]: mode["verdict"] for mode in document["modes"]}
-        assert modes == {"allow": "allow", "ask": "ask", "deny": "deny"}
+        assert modes == {"auto": "allow", "ask": "ask", "allow": "allow", "deny": "deny"}
         assert [mode["mode"] for mode in document["modes"] if mode["current"]] == ["ask"]
         wrong = await service.post("/policy/check", {"tool": "file_write", "arguments": {"path": 1}})
         assert (wrong.status_code, wrong.json()["kind"]) == (400, "validation")
@@ -134,6 +134,27 @@ async def test_a_task_is_routed_to_the_skill_it_calls_for(tmp_path: Path) -> Non
     }
     async with serving(tmp_path, [says("done")], skills=skills) as service:
         listed = (await service.get("/skills")).json()["skills"]
-        assert [(item["mention"], item["state"]) for item in listed] == [("$[my:own].notes", "offered")]
+        own = [(item["mention"], item["state"]) for item in listed if item["state"] != "built-in"]
+        assert own == [("$[my:own].notes", "offered")]
         document = (await service.post("/skills/route", {"task": "write release notes for the changes"})).json()
         assert [choice["name"] for choice in document["choices"]] == ["notes"]
+
+
+async def test_the_diagnosis_has_every_check_and_its_fix(service: Served) -> None:
+    document = (await service.get("/doctor")).json()
+    checks = {check["name"]: check for check in document["checks"]}
+    assert document["can_run"] is False
+    assert checks["key"]["status"] == "failed"
+    assert checks["key"]["fix"] == "skills-runtime init"
+    assert {"sandbox", "workspace", "skills", "state", "disk", "studio"} < checks.keys()
+
+
+async def test_all_faults_of_a_file_are_in_the_details(service: Served, tmp_path: Path) -> None:
+    (tmp_path / "kgent.yaml").write_text("run:\n  max_step: 3\nsaftey: {}\n")
+    response = await service.get("/config")
+    problem = response.json()
+    assert (response.status_code, problem["kind"]) == (400, "config_error")
+    first, second = problem["details"]["problems"]
+    assert first == problem["detail"]
+    assert "(line 2, column 3)" in first
+    assert "(line 3, column 1)" in second

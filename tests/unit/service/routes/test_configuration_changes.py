@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.config import config_home, resolve
+from skills_runtime.config import PROVIDERS, config_home, resolve
 from skills_runtime.config.files import KEYS_FILE, read_stored_keys
 from skills_runtime.engine.disk_usage import ScanBudget, measure_storage
+from tests.support import model_server
 from tests.unit.service.open_app import open_app
 
 KEY = "sk-test-0123456789abcdef"
@@ -42,7 +43,8 @@ async def test_two_keys_of_one_name_are_a_conflict(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/api/v1/keys"), ("POST", "/api/v1/keys"), ("GET", "/api/v1/model"),
+    [("GET", "/api/v1/keys"), ("POST", "/api/v1/keys"), ("GET", "/api/v1/model"), ("GET", "/api/v1/doctor"),
+     ("POST", "/api/v1/model/test"),
      ("DELETE", "/api/v1/keys/0123456789ab"), ("PUT", "/api/v1/skills/x")],
 )  # fmt: skip
 async def test_what_belongs_to_the_owner_needs_the_scope_admin(tmp_path: Path, method: str, path: str) -> None:
@@ -132,12 +134,13 @@ async def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
 
 
-async def test_a_rule_that_outlives_its_run_needs_the_scope_admin(tmp_path: Path) -> None:
-    body = {"decision": "approved", "approval_key": "0" * 64, "rule": "user"}
+@pytest.mark.parametrize("how", [{"rule": "user"}, {"rule": "folder"}, {"scope": "folder"}, {"scope": "always"}])
+async def test_a_rule_that_outlives_its_run_needs_the_scope_admin(tmp_path: Path, how: dict[str, str]) -> None:
+    body = {"decision": "approved", "approval_key": "0" * 64, **how}
     async with open_app(tmp_path) as app, app.with_key("read", "approve") as other:
         answer = await other.post("/api/v1/approvals/approval_1", json=body)
         assert (answer.status_code, answer.json()["kind"]) == (403, "permission")
-        for_run = await other.post("/api/v1/approvals/approval_1", json={**body, "rule": "run"})
+        for_run = await other.post("/api/v1/approvals/approval_1", json={**body, "scope": None, "rule": "run"})
         assert (for_run.status_code, for_run.json()["kind"]) == (409, "approval_stale")
 
 
@@ -185,3 +188,35 @@ async def test_only_the_owner_chooses_directories_of_skills(tmp_path: Path) -> N
         answer = await other.post("/api/v1/sessions", json={"filesystem_sources": ["skills"]})
         assert (answer.status_code, answer.json()["detail"]["kind"]) == (403, "permission")
         assert (await other.post("/api/v1/sessions", json={})).status_code == 201
+
+
+async def test_the_presets_are_those_of_the_command_line(tmp_path: Path) -> None:
+    async with open_app(tmp_path) as app:
+        providers = (await app.client.get("/api/v1/model/providers")).json()["providers"]
+    assert [provider["id"] for provider in providers] == list(PROVIDERS)
+    assert providers[0]["base_url"] == PROVIDERS["openai"].base_url
+
+
+async def test_a_local_model_without_a_key_is_chosen_and_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with model_server.start([model_server.says("ready")], models=["local"]) as server:
+        chosen = {"base_url": server.base_url, "api_key_env": "OLLAMA_API_KEY", "model": "local"}
+        async with open_app(tmp_path) as app:
+            changed = await app.client.put("/api/v1/model", json=chosen)
+            assert (changed.status_code, changed.json()["ready"]) == (200, True), changed.text
+            tested = (await app.client.post("/api/v1/model/test")).json()
+    assert (tested["ok"], tested["calls_tools"], tested["models"]) == (True, False, ["local"])
+    assert server.authorizations == [""]
+
+
+async def test_a_test_of_a_wrong_model_names_those_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with model_server.start([], models=["local"]) as server:
+        chosen = {"base_url": server.base_url, "api_key_env": "OLLAMA_API_KEY", "model": "nope"}
+        async with open_app(tmp_path) as app:
+            await app.client.put("/api/v1/model", json=chosen)
+            tested = (await app.client.post("/api/v1/model/test")).json()
+    assert tested["ok"] is False
+    assert tested["problem"].endswith("choose a model that the service lists: local")

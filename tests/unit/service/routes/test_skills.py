@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.skills.configured import find_bundled_skills
+from skills_runtime.config import state_home
+from skills_runtime.skills import TrustStore
+from skills_runtime.skills.bundled import find_bundled_skills
+from skills_runtime.skills.discovery import TrustedPaths
 from tests.unit.service.served import Served, serving
+from tests.unit.skills.samples import make_skill
 
 NOTES = "---\nname: notes\ndescription: Writes release notes.\nlicense: MIT\n---\n\nWrite them.\n"
 COUNT = {"name": "count", "description": "Counts words", "runtime": {"type": "python"}}
@@ -115,3 +119,44 @@ async def test_the_list_is_searched_by_words(service: Served) -> None:
     assert [(skill["name"], skill["runnable"], skill["editable"]) for skill in first["skills"]] == [
         ("count", True, True)
     ]
+
+
+async def create(service: Served, **fields: object) -> dict[str, object]:
+    body = {"name": "counter", "description": "Counts words.", **fields}
+    answer = await service.post("/skills", body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def test_who_creates_a_skill_trusts_it_and_nothing_else_of_the_project(service: Served, tmp_path: Path) -> None:
+    make_skill(tmp_path / ".agents/skills", "cloned")
+    await create(service, runtime="python")
+    document = (await service.get("/skills/counter")).json()
+    assert (document["state"], document["executable_as"]) == ("offered", "counter")
+    assert document["input_schema"]["required"] == ["text"]
+    assert (await service.get("/skills/cloned")).json()["state"] == "untrusted"
+
+
+async def test_a_created_skill_may_have_a_program_and_its_own_text(service: Served, tmp_path: Path) -> None:
+    await create(service, runtime="shell", body="Do it *my* way.")
+    directory = tmp_path / ".agents/skills/counter"
+    assert "Do it *my* way." in (directory / "SKILL.md").read_text()
+    assert (directory / "run.sh").stat().st_mode & 0o111
+
+
+async def test_an_untrusted_skill_is_shown_and_trusted_by_one_request(service: Served, tmp_path: Path) -> None:
+    for name in ("cloned", "other"):
+        make_skill(tmp_path / ".agents/skills", name)
+    listed = {skill["name"]: skill["state"] for skill in (await service.get("/skills")).json()["skills"]}
+    assert (listed["cloned"], listed["notes"]) == ("untrusted", "offered")
+    trusted = await service.post("/skills/$[project].cloned/trust", {})
+    assert (trusted.status_code, trusted.json()["state"]) == (200, "offered")
+    listed = {skill["name"]: skill["state"] for skill in (await service.get("/skills")).json()["skills"]}
+    assert (listed["cloned"], listed["other"]) == ("offered", "untrusted")
+
+
+async def test_a_skill_that_needs_no_trust_stays_as_it_is(service: Served) -> None:
+    for name in ("notes", "article-writer"):
+        assert (await service.post(f"/skills/{name}/trust", {})).status_code == 200
+    read = TrustStore(state_home()).read()
+    assert read == TrustedPaths()

@@ -10,7 +10,7 @@ import pytest
 
 from skills_runtime.errors import NotFound, StorageFailed
 from skills_runtime.skills import SkillError
-from skills_runtime.skills.discovery import TrustStore, find_project_root
+from skills_runtime.skills.discovery import TrustedPaths, TrustStore, find_project_root
 from skills_runtime.skills.discovery.trust import FILE
 from skills_runtime.skills.problems import Problem
 from tests.unit.skills.discovery.homes import User, codes, mentions, put
@@ -60,7 +60,7 @@ def test_a_repository_inside_a_trusted_one_is_not_trusted(user: User) -> None:
 def test_what_is_trusted_is_the_real_directory(user: User, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(user.project)
     store_of(user).trust(tmp_path / "link")
-    assert store_of(user).folders() == {str(user.project)}
+    assert store_of(user).read() == TrustedPaths(frozenset({str(user.project)}))
 
 
 def test_a_repository_of_another_user_above_the_project_does_not_count(user: User, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_list_that_cannot_be_read_trusts_nothing_and_is_not_overwritten(user: 
 def test_a_list_that_others_may_write_to_trusts_nothing(user: User, mode: int) -> None:
     user.trust()
     (user.discovery_paths().state / FILE).chmod(mode)
-    assert isinstance(store_of(user).folders(), Problem)
+    assert isinstance(store_of(user).read(), Problem)
 
 
 def test_a_link_in_the_place_of_the_list_trusts_nothing(user: User, tmp_path: Path) -> None:
@@ -107,13 +107,13 @@ def test_a_link_in_the_place_of_the_list_trusts_nothing(user: User, tmp_path: Pa
     file = user.discovery_paths().state / FILE
     file.rename(tmp_path / "list")
     file.symlink_to(tmp_path / "list")
-    assert isinstance(store_of(user).folders(), Problem)
+    assert isinstance(store_of(user).read(), Problem)
 
 
 def test_what_is_not_a_directory_cannot_be_trusted(user: User) -> None:
     with pytest.raises(NotFound):
         store_of(user).trust(user.project / "nothing")
-    assert store_of(user).folders() == frozenset()
+    assert store_of(user).read() == TrustedPaths()
 
 
 def test_two_concurrent_trusts_are_both_recorded(user: User, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_two_concurrent_trusts_are_both_recorded(user: User, tmp_path: Path) -> 
         thread.start()
     for thread in threads:
         thread.join()
-    assert store_of(user).folders() == {str(folder) for folder in folders}
+    assert store_of(user).read() == TrustedPaths(frozenset(map(str, folders)))
 
 
 def test_a_project_cannot_switch_on_what_its_user_switched_off(user: User) -> None:

@@ -10,6 +10,7 @@ import { VerdictMark } from "./VerdictMark";
 /** What each policy mode would say, and a rule that would allow the call without asking. */
 export function Alternatives({ decision }: { decision: PolicyDecision }) {
   const words = useWords("operations").policy;
+  const { modes } = useWords("start");
   return (
     <div className="flex min-w-0 flex-col gap-2">
       <h3 className="font-semibold">{words.alternatives}</h3>
@@ -17,7 +18,8 @@ export function Alternatives({ decision }: { decision: PolicyDecision }) {
         {decision.modes.map((mode) => (
           <li key={mode.mode} className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-0.5 px-3 py-1.5">
             <span className="w-36">
-              {words.mode} <code className="font-mono text-xs">{displayText(mode.mode)}</code>
+              {modes[mode.mode] ?? words.mode}{" "}
+              <code className="font-mono text-xs">{displayText(mode.mode)}</code>
             </span>
             <VerdictMark verdict={mode.verdict} />
             {mode.current ? <Badge tone="accent">{words.current}</Badge> : null}

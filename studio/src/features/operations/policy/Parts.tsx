@@ -34,7 +34,9 @@ export function Parts({ parts }: { parts: PolicyDecision["explanation"]["parts"]
                 {part.allowed_by ? (
                   <ServerText text={part.allowed_by} />
                 ) : (
-                  <span className="text-soft">{words.noRuleMatched}</span>
+                  <span className="text-soft">
+                    {part.objection ? <ServerText text={part.objection} /> : words.noRuleMatched}
+                  </span>
                 )}
               </Cell>
             </Row>

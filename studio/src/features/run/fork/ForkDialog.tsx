@@ -39,6 +39,7 @@ function ForkForm({ runId, event, view, onClose }: ForkProps) {
   const [text, setText] = useState<string | null>(null);
   const [model, setModel] = useState("");
   const [mode, setMode] = useState("");
+  const { modes, policy } = useWords("start");
   const message = text ?? plan.message;
   const start = () => {
     const request: NewFork = { at: event };
@@ -103,13 +104,13 @@ function ForkForm({ runId, event, view, onClose }: ForkProps) {
             ))}
           </datalist>
           <Select
-            label={words.policy}
+            label={policy}
             value={mode}
             options={[
               { value: "", label: words.samePolicy },
               ...(options?.policy_modes ?? []).map((name) => ({
                 value: name,
-                label: words.modes[name] ?? name,
+                label: modes[name] ?? name,
               })),
             ]}
             onChange={(change) => setMode(change.target.value)}

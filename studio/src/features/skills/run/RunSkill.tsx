@@ -13,7 +13,7 @@ export function RunSkill({ skill }: { skill: SkillDocument }) {
   return skill.executable_as ? (
     <Program skill={skill} name={skill.executable_as} />
   ) : (
-    <p className="max-w-3xl text-soft">{words.notHere}</p>
+    <p className="max-w-3xl text-soft">{skill.state === "untrusted" ? words.notTrusted : words.notHere}</p>
   );
 }
 

@@ -1,12 +1,10 @@
-"""The installed wheel: a fresh environment, no Node, and the page is there; without the page no wheel."""
+"""The installed wheel: a clean environment without Node and without the checkout has everything, Studio too."""
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
-import sys
-import sysconfig
+import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.cookies import SimpleCookie
@@ -15,38 +13,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.e2e.install.conftest import HATCHLING, run
 from tests.e2e.service.servers import LINK
 from tests.support import ROOT
 
 DIST = Path("src", "skills_runtime", "studio_dist")
-HATCHLING = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
 SYSTEM = "/usr/local/nowhere"
 """A path with no programs at all, so with no Node."""
-
-
-@pytest.fixture(scope="module")
-def wheel(built: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel of this checkout; the page is not rebuilt meanwhile."""
-    directory = tmp_path_factory.mktemp("wheel")
-    with (ROOT / "scripts" / "studio").open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run([*HATCHLING, "-d", str(directory)], cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (path,) = directory.glob("*.whl")
-    return path
-
-
-@pytest.fixture(scope="module")
-def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of a fresh environment that has the wheel; what it requires is borrowed from ours."""
-    venv = tmp_path_factory.mktemp("fresh") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=120)
-    python = venv / "bin" / "python"
-    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index", "--no-deps", str(wheel)]
-    subprocess.run(install, check=True, capture_output=True, timeout=120)
-    (site,) = venv.glob("lib/python*/site-packages")
-    # A line of a .pth file comes after the environment's own packages, and no .pth file there is followed.
-    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return venv / "bin"
 
 
 @contextmanager
@@ -157,20 +130,49 @@ def test_the_link_logs_in_and_the_cookie_reads_and_streams(link: tuple[str, str]
         assert foreign.get("/api/v1/runs").status_code == 403
 
 
-def test_a_wheel_without_the_page_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        if (ROOT / name).exists():
-            shutil.copy(ROOT / name, tmp_path)
-    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("studio_dist", "__pycache__"))
-    command = [*HATCHLING, "-d", str(tmp_path / "dist")]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    result = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert result.returncode != 0
-    assert (
-        f"`{DIST / 'index.html'}` is missing: build Studio first, with `scripts/studio`"
-        in result.stdout + result.stderr
-    )
-    assert not list(tmp_path.glob("dist/*.whl"))
+def test_a_run_with_a_fake_model_works_where_nothing_else_is_installed(scripts: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "script.yaml").write_text("calls:\n  - text: Hello from the wheel.\n")
+    (tmp_path / "kgent.yaml").write_text("llm: {backend: fake, fake: {script: script.yaml}}\n")
+    environment = {"PATH": SYSTEM, "HOME": str(tmp_path / "home")}
+    answer = run([scripts / "skills-runtime", "run", "Say hello"], environment, tmp_path)
+    assert (answer.returncode, answer.stdout) == (0, "Hello from the wheel.\n"), answer.stderr
+
+
+def test_the_demo_names_commands_that_work_as_printed(scripts: Path, tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
+    (tmp_path / "home").mkdir()
+    demo = run([scripts / "skills-runtime", "demo"], environment, tmp_path)
+    assert demo.returncode == 0, demo.stderr
+    commands = [line.strip() for line in demo.stderr.partition("try next\n")[2].splitlines()]
+    assert commands
+    for command in commands:
+        answer = run(["bash", "-c", command], environment, tmp_path)
+        assert answer.returncode == 0, (command, answer.stderr)
+
+
+def test_a_source_distribution_brings_studio_to_machines_without_node(
+    copy: Path, path_without_node: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "sources"
+    shutil.copytree(copy, root)
+    environment = {"PATH": path_without_node, "HOME": str(tmp_path)}
+    bare = build("wheel", root, environment)
+    assert bare == []
+    (root / DIST).mkdir()
+    (root / DIST / "index.html").write_text("built")
+    build("sdist", root, environment)
+    (archive,) = root.glob("dist/*.tar.gz")
+    shutil.unpack_archive(archive, tmp_path, filter="data")
+    assert build("wheel", tmp_path / archive.name.removesuffix(".tar.gz"), environment) == [
+        "skills_runtime/studio_dist/index.html"
+    ]
+
+
+def build(target: str, root: Path, environment: dict[str, str]) -> list[str]:
+    """Build a distribution; return the files of Studio in it."""
+    shutil.rmtree(root / "dist", ignore_errors=True)
+    answer = run([*HATCHLING, "--target", target], environment, root)
+    assert answer.returncode == 0, answer.stderr
+    names = [name for path in root.glob("dist/*.whl") for name in zipfile.ZipFile(path).namelist()]
+    return [name for name in names if "studio_dist" in name]

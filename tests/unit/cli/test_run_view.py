@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from skills_runtime.cli.live import QuietView, RunOutcome
 from skills_runtime.cli.output import justify_line, stderr_console, stdout_console, truncate
 from skills_runtime.cli.run_text import Steps
+from skills_runtime.cli.run_view import QuietView, RunOutcome
 from skills_runtime.errors import StorageFailed
 from skills_runtime.events.payloads import (
     ApprovalDecided,
@@ -77,7 +77,8 @@ def test_a_step_waits_while_a_decision_is_pending() -> None:
         ({"ok": False, "exit_code": 1, "stderr": "2 failed\nmore"}, "exit 1", "2 failed"),
         ({"ok": False, "error_kind": "timeout", "duration_ms": 5}, "timeout", ""),
         ({"ok": False}, "failed", ""),
-        ({"ok": True, "exit_code": 0, "stderr": "warning"}, "", ""),
+        ({"ok": True, "exit_code": 0, "stderr": "warning"}, "exit 0", ""),
+        ({"ok": True}, "", ""),
     ],
 )
 def test_a_step_says_how_it_failed(result: dict[str, Any], outcome: str, reason: str) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.live import Heading, HumanView, QuietView
 from skills_runtime.cli.run_text import describe_event, describe_progress
+from skills_runtime.cli.run_view import Heading, HumanView, QuietView
 from skills_runtime.cli.runs import event_line
 from skills_runtime.events.payloads import (
     RoutedSkill,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from skills_runtime.cli.live import Heading, HumanView, QuietView, RunOutcome, format_usage
 from skills_runtime.cli.output import status_text
 from skills_runtime.cli.run_text import Steps
+from skills_runtime.cli.run_view import Heading, HumanView, QuietView, RunOutcome, format_usage
 from skills_runtime.events import Payload
 from skills_runtime.events.payloads import (
     ApprovalDecided,
@@ -29,6 +29,8 @@ from skills_runtime.projections import RunState, RunView, fold
 from skills_runtime.testing import FrozenClock
 from tests.support.events import numbered
 from tests.unit.cli.showing import asked, ending, events, finished, shown
+
+DONE = ending(RunStatus.COMPLETED)
 
 
 def waiting(kind: str, message: str, *payloads: Payload) -> RunOutcome:
@@ -83,16 +85,18 @@ def test_the_last_line_counts_steps_tokens_and_money_of_sub_agents_too() -> None
         RunState(),
     )
     assert format_usage(state) == "1 step · - · 100 tokens · $0.75"
-    assert format_usage(RunState(cost_usd=0.0042)) == "0 steps · - · 0 tokens · $0.0042"
+    assert format_usage(RunState(cost_usd=0.0042, input_tokens=2)) == "0 steps · - · 2 tokens · $0.0042"
     assert format_usage(RunState()) == "0 steps · - · 0 tokens"
 
 
-def test_reasoning_is_one_line_that_says_how_long_it_was() -> None:
-    thinking = LlmResponseDelta(delta_type="reasoning", text="x" * 700)
-    answer = (LlmRequestStarted(model="m"), thinking, thinking, LlmResponseFinished(finish_reason="stop"))
-    text = shown(*answer, end=ending(RunStatus.COMPLETED))
-    assert text.count("thought  1.4k characters\n") == 1
-    assert "xx" not in text
+def test_reasoning_is_one_line_with_its_beginning() -> None:
+    pieces = [LlmResponseDelta(delta_type="reasoning", text=text) for text in ("The sum\nis ", "four. " * 200)]
+    answer = (LlmRequestStarted(model="m"), *pieces, LlmResponseFinished(finish_reason="stop"))
+    text = shown(*answer, end=DONE, width=60).replace("\x1b[?25l", "")
+    (line,) = [line for line in text.splitlines() if "thought" in line]
+    assert line.startswith("     thought  The sum is four. four.")
+    assert line.endswith("…")
+    assert len(line) <= 60
 
 
 def test_a_view_that_is_held_writes_nothing_until_it_is_released() -> None:
