@@ -43,7 +43,7 @@ def model() -> Iterator[ModelServer]:
 @pytest.fixture(autouse=True)
 def configured_model(model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader has a model; examples name it nowhere."""
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setenv("OPENAI_API_KEY", documented_model.KEY)
     monkeypatch.setenv("SKILLS_RUNTIME_SDK_LLM_BASE_URL", model.base_url)
     monkeypatch.setenv("SKILLS_RUNTIME_SDK_PLANNER_MODEL", documented_model.MODELS[0])
     monkeypatch.setenv("SKILLS_RUNTIME_SDK_EXECUTOR_MODEL", documented_model.MODELS[0])

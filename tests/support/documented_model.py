@@ -14,6 +14,7 @@ from tests.support.model_server import Answer, ModelServer
 
 Call = tuple[str, dict[str, Any]]
 MODELS = ("shop-large", "shop-small")
+KEY = "sk-shop-1234567890"
 USAGE = (1200, 40)
 
 
@@ -30,14 +31,14 @@ CSV = "count,price\n2,30\n1,80\n"
 PLANS = (
     Plan(
         ("Summarize orders.csv", "概括 orders.csv"),
-        (("read_file", {"path": "orders.csv"}),),
+        (("read_file", {"file_path": "orders.csv"}),),
         "Two products were ordered: 2 lamps and 1 chair. 共订购两种商品：2 盏灯和 1 把椅子。",
     ),
     Plan(
         ("total of orders.csv", "orders.csv 的总额"),
         (
-            ("read_file", {"path": "orders.csv"}),
-            ("skill_exec", {"skill_mention": "$order-total", "action_id": "run", "input": {"text": CSV}}),
+            ("read_file", {"file_path": "orders.csv"}),
+            ("skill_exec", {"skill_mention": "$[project].order-total", "action_id": "run", "input": {"text": CSV}}),
         ),
         "The total is 140. 总额是 140。",
     ),
@@ -56,7 +57,9 @@ PLANS = (
 
 
 def answer(request: dict[str, Any]) -> Answer:
-    """Return the next answer to a conversation."""
+    """Return the next answer to a conversation; the test call of `init` gets the call that it asks for."""
+    if any(tool["function"]["name"] == "report_ready" for tool in request.get("tools", [])):
+        return model_server.calls(("report_ready", {}), usage=USAGE)
     task, results = _progress(request["messages"])
     plan = next((plan for plan in PLANS if any(word in task for word in plan.words)), None)
     if plan is None:
@@ -85,5 +88,5 @@ def pieces_of(text: str) -> list[str]:
 
 
 def start() -> ModelServer:
-    """Start the model as a service; close it, or use it as a context."""
-    return model_server.start(answer)
+    """Start the model as a service that lists its names and wants `KEY`; close it, or use it as a context."""
+    return model_server.start(answer, models=MODELS, key=KEY)
