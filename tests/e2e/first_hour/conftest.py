@@ -20,8 +20,9 @@ from tests.support.model_server import ModelServer
 BUILT = "src/skills_runtime/studio_dist"
 BUILD_SECONDS = 600
 CHROMIUM = ROOT / "tests/e2e/studio/chromium"
-KEPT = {".local", "skills-runtime", ".cache", "tutorial"}
-"""What stays in the home between two languages: the installation, and the environment of the tutorial."""
+SPARE = "environment of the tutorial"
+KEPT = {".local", "skills-runtime", ".cache", SPARE}
+"""What stays in the home between two pages."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +42,27 @@ class Stranger:
 
     def start_again(self) -> None:
         """Empty the home but for what is installed."""
+        made = self.home / "tutorial/.venv"
+        if made.exists():
+            made.rename(self.home / SPARE)
         for path in self.home.iterdir():
             if path.name not in KEPT:
-                shutil.rmtree(path)
-        shutil.rmtree(self.home / ".local/state", ignore_errors=True)
-        tutorial = self.home / "tutorial"
-        for path in tutorial.iterdir() if tutorial.exists() else ():
-            if path.name != ".venv":
-                _remove(path)
-        shutil.rmtree(self.home / "skills-runtime/demo-output", ignore_errors=True)
+                remove(path)
+        remove(self.home / ".local/state")
+        remove(self.home / "skills-runtime/demo-output")
+
+    def bring_environment(self) -> None:
+        """Give the tutorial the environment of the other language, in which pip has less to do."""
+        if (self.home / SPARE).exists():
+            (self.home / SPARE).rename(self.home / "tutorial/.venv")
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file or a directory, if it is there."""
     if path.is_dir():
         shutil.rmtree(path)
     else:
-        path.unlink()
+        path.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

@@ -103,6 +103,8 @@ class Walk:
             elif step.terminal == 2:
                 self.serve(step.code)
             else:
+                if "-m venv" in step.code:
+                    self.stranger.bring_environment()
                 code = step.code.replace("http://127.0.0.1:8000", self.address)
                 output = self.outputs[step.location] = self.first.run(code, self.talks, fails=step.fails)
                 assert step.fails or not WRONG.search(output), (step.location, output)
