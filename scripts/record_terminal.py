@@ -2,7 +2,8 @@
 
     python -m scripts.record_terminal docs/images/demo.svg skills-runtime demo
 
-Each line appears when the command printed it. Long pauses are shortened, so that the recording stays short.
+Each line appears when the command printed it. Long pauses are shortened, so that the recording stays short. An approval is
+given with `y`.
 """
 
 import fcntl
@@ -24,6 +25,7 @@ LONGEST_PAUSE_SEC, SHORTEST_STEP_SEC, HOLD_SEC = 0.9, 0.12, 6.0
 BACKGROUND, FOREGROUND, DIM = "#14161a", "#e6e6e6", "#8b919b"
 FONT = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
 COLORS = ("#5c6370", "#e06c75", "#7ec384", "#e2b86b", "#61afef", "#c678dd", "#56b6c2", "#dcdfe4")
+QUESTION = "allow? "
 TOKEN = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b\][^\x07]*\x07|([\r\n\b])|([^\x1b\r\n\b]+)")
 
 
@@ -126,6 +128,8 @@ def record(command: list[str]) -> Screen:
         text = data.decode(errors="ignore") if _is_complete(data) else ""
         if text:
             screen.write(text, time.monotonic() - start)
+            if QUESTION in text:
+                os.write(terminal, b"y\n")
             data = b""
     _, status = os.waitpid(pid, 0)
     if status:

@@ -41,3 +41,8 @@ def test_recording_a_command_writes_what_it_prints_on_a_terminal(tmp_path: Path)
 def test_command_that_fails_is_not_recorded() -> None:
     with pytest.raises(SystemExit, match="`false` failed"):
         record(["false"])
+
+
+def test_an_approval_is_given() -> None:
+    screen = record(["sh", "-c", "printf 'allow? '; read answer; echo got $answer"])
+    assert [line.text for line in screen.lines] == ["allow? y", "got y", ""]
