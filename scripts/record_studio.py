@@ -1,4 +1,4 @@
-"""Run Studio's demo in Chromium and write a picture of the run: its skill, its command, and its result.
+"""Run Studio's demo in Chromium and write a picture of the run as it asks: its skill, its steps, and the approval.
 
     python -m scripts.record_studio docs/images/studio.png
 
@@ -19,7 +19,8 @@ from playwright.sync_api import ViewportSize, expect, sync_playwright
 CHROMIUM = "/usr/bin/chromium"
 SIZE = ViewportSize(width=1280, height=800)
 LINK = re.compile(r"Open (http://\S+)")
-PROGRAM = Path(sys.executable).with_name("skills-runtime")
+PROGRAM = "skills-runtime"
+"""The installed one, because the picture shows where it is."""
 
 
 @contextmanager
@@ -49,11 +50,8 @@ def main(target: str) -> None:
         page.get_by_role("button", name="Start the demo").click()
         approve = page.get_by_role("button", name="Approve once", exact=True)
         expect(approve).to_be_visible(timeout=30_000)
-        approve.click()
-        expect(page.get_by_text("Completed").first).to_be_visible(timeout=30_000)
-        page.reload()
-        expect(page.get_by_role("tab", name="Timeline")).to_be_visible()
-        expect(page.get_by_text("report.md").first).to_be_visible()
+        approve.scroll_into_view_if_needed()
+        expect(page.get_by_text("get-available-resources").last).to_be_visible()
         page.screenshot(path=target)
         browser.close()
 

@@ -2,8 +2,8 @@
 
     python -m scripts.record_terminal docs/images/demo.svg skills-runtime demo
 
-Each line appears when the command printed it. Long pauses are shortened, so that the recording stays short. An approval is
-given with `y`.
+Each line appears when the command printed it. Long pauses are shortened, so that the recording stays short. An
+approval is given with `y`.
 """
 
 import fcntl
