@@ -12,8 +12,8 @@ MESSAGES = ROOT / "src" / "skills_runtime" / "messages" / "zh"
 TEXTS = ROOT / "studio" / "src" / "i18n"
 TECHNICAL = {"api", "v1", "livez", "readyz", "health", "export.html", "config_version", "profile_id"}
 """Parts of paths and settings that are not concepts: prefixes, probes and versions."""
-COMMANDS = {"serve", "ls"}
-"""Commands that are verbs."""
+COMMANDS = {"serve", "ls", "completion"}
+"""Commands that are no concepts: verbs, and help for the shell."""
 REPLACED = {
     "子代理": "子智能体",
     "智能代理": "智能体",

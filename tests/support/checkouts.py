@@ -21,6 +21,8 @@ from tests.support import ROOT, SOURCES
 COPIED = ("scripts", "requirements", "pyproject.toml", "src/skills_runtime/__init__.py")
 TOOLS = ("bash", "cat", "chmod", "cp", "dirname", "env", "flock", "grep", "mkdir", "rm", "sha256sum", "touch")
 
+NODE = ("node", "nodejs", "npm", "npx")
+
 # Stands in for an interpreter: it answers questions like a real one, but makes and fills environments only in name.
 PYTHON = """\
 #!{bash}
@@ -93,6 +95,15 @@ class Checkout:
         calls = self._record.read_text().splitlines() if self._record.exists() else []
         self._record.unlink(missing_ok=True)
         return calls
+
+
+def link_commands(directory: Path) -> None:
+    """Fill a directory with links to all commands of this machine but Node's."""
+    for source in map(Path, ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")):
+        for command in source.iterdir() if source.is_dir() else ():
+            link = directory / command.name
+            if command.name not in NODE and not link.is_symlink():
+                link.symlink_to(command)
 
 
 def _find(name: str) -> str:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.checkouts import link_commands
 
 BUILD_SECONDS = 600
 COPIED = ("pyproject.toml", "README.md", "LICENSE", "Makefile", "scripts", "requirements", "skills", "src", "studio")
 LEFT_OUT = shutil.ignore_patterns("studio_dist", "node_modules", "__pycache__")
-NODE = ("node", "nodejs", "npm", "npx")
 HATCHLING = (sys.executable, "-m", "hatchling", "build")
 
 
@@ -64,11 +64,7 @@ def run(command: list[str | Path], environment: Mapping[str, str], cwd: Path) ->
 def path_without_node(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A directory of all commands of this machine but Node's, as a `PATH`."""
     directory = tmp_path_factory.mktemp("commands")
-    for source in map(Path, ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")):
-        for command in source.iterdir() if source.is_dir() else ():
-            link = directory / command.name
-            if command.name not in NODE and not link.is_symlink():
-                link.symlink_to(command)
+    link_commands(directory)
     return str(directory)
 
 
