@@ -101,21 +101,22 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         """Decide a call by the rules, including those added for this run."""
         if intent is None and (not (approvals.rules or approvals.permits or approvals.confining)):
             return self._decide_by_effect(spec)
-        facts, rules = assess(spec, add_real_paths(intent)), self._rules_for(spec)
-        decision = deny_unlisted_call(facts, rules, approvals) or decide(facts, add_run_rules(rules, approvals.rules))
+        facts = assess(spec, add_real_paths(intent))
+        rules = self._add_sandbox(spec, add_run_rules(self.rules, approvals.rules))
+        decision = deny_unlisted_call(facts, rules, approvals) or decide(facts, rules)
         return apply_skill_permits(facts, rules, approvals, decision)
 
-    def _rules_for(self, spec: ToolSpec) -> Rules:
+    def _add_sandbox(self, spec: ToolSpec, rules: Rules) -> Rules:
         """Return the rules, with what is known of the sandbox where that matters: finding out starts a process."""
-        if self.rules.mode != "auto" or not spec.contained:
-            return self.rules
-        return msgspec.structs.replace(self.rules, sandboxed=self.is_sandboxed())
+        if not spec.contained or (rules.mode != "auto" and not any(rule.digest for rule in rules.rules)):
+            return rules
+        return msgspec.structs.replace(rules, sandboxed=self.is_sandboxed())
 
     def _decide_by_effect(self, spec: ToolSpec) -> PolicyDecision:
         key = (spec.name, spec.effect, spec.approval)
         decision = self.decision_cache.get(key)
         if decision is None:
-            decision = self.decision_cache[key] = decide(assess(spec, None), self._rules_for(spec))
+            decision = self.decision_cache[key] = decide(assess(spec, None), self._add_sandbox(spec, self.rules))
         return decision
 
     async def assess(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> Assessment:

@@ -197,7 +197,7 @@ def test_a_configuration_that_cannot_be_written_is_one_sentence(workspace: Path,
     config_home().write_text("a file is in the way")
     done = init(workspace, *other(server, "--model", "m-one", "--key-stdin"), stdin=KEY)
     assert done.code != 0
-    assert "cannot be changed" in done.err
+    assert "cannot be written" in done.err
     assert "hint: make it writable, or set `XDG_CONFIG_HOME`" in done.err
     assert "Traceback" not in done.err
     assert config_home().read_text() == "a file is in the way"
