@@ -13,16 +13,14 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from skills_runtime.agent import configured_endpoint
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.config import Resolved, config_home, home, process_environ, state_home
+from skills_runtime.config import Resolved, config_home, home, is_loopback, process_environ, state_home
 from skills_runtime.engine.agent_factory import find_model_problem
 from skills_runtime.errors import ConfigError, ModelError, SkillsRuntimeError
 from skills_runtime.ledger import open_ledger
@@ -223,17 +221,9 @@ def check_address(base_url: str, origin: str, probe: EndpointProbe) -> Check:
     """Check whether something answers at the address of the model."""
     address = f"{base_url} (llm.base_url from {origin})"
     if probe.status is None:
-        fix = f"{'start the server' if _is_local(base_url) else 'check network and proxy'}, or: {_INIT}"
+        fix = f"{'start the server' if is_loopback(base_url) else 'check network and proxy'}, or: {_INIT}"
         return Check(name="address", status="failed", fact=f"could not reach {address}: {probe.problem}", fix=fix)
     return Check(name="address", status="ok", fact=f"{address} answers")
-
-
-def _is_local(base_url: str) -> bool:
-    """Return whether an address is one of this machine."""
-    host = urlsplit(base_url).hostname or ""
-    with suppress(ValueError):
-        return ip_address(host).is_loopback
-    return host == "localhost" or host.endswith(".localhost")
 
 
 def check_model(model: str, probe: EndpointProbe, error: ModelError | None) -> Check:
