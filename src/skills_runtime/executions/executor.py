@@ -175,7 +175,7 @@ class Executor:
     def _open_store(self) -> ExecutionStore:
         self._layout.make()
         stages = self._supplies.stages
-        if stages is not None:  # a directory that no fence can be put around is not used
+        if stages is not None:  # a directory that no sandbox can protect is not used
             probe = stages / f"probe-{os.getpid()}"
             try:
                 probe.mkdir(mode=0o700)

@@ -246,7 +246,9 @@ CAPTURED_BYTES = 4096
 
 def refuse_network() -> EgressCallbacks:
     """Refuse network access: an open network needs callbacks that observe it."""
-    raise SandboxError("nobody watches the network of this execution", hint="pass `egress_callbacks` to the executor")
+    raise SandboxError(
+        "no callback decides about the network here", hint="pass `egress_callbacks` to the executor"
+    )
 
 
 def plan_job(job: Job, make_sandbox: MakeSandbox) -> SandboxPlan:

@@ -62,7 +62,7 @@ class ExecutionLayout:
         """Sync the directories themselves, once."""
         if not self._synced:
             for directory in (self.runtime, self.root, *self.root.parents):
-                with suppress(PermissionError):  # somebody else's, who has it for longer
+                with suppress(PermissionError):  # another user's, who has owned it for longer
                     sync_path(directory)
             self._synced = True
 
@@ -264,11 +264,11 @@ class Owner:
     def __init__(self, layout: ExecutionLayout) -> None:
         self.name = RandomIds().new("owner")
         self._directory = layout.runtime / "owners" / self.name
-        # Made aside and locked: nobody may take a directory for a dead one's before it is.
+        # Created aside and locked, so that it is never taken for the directory of a dead process.
         aside = layout.runtime / "owners" / f".{self.name}"
         aside.mkdir(mode=0o700)
         self._lock = os.open(aside / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try_lock(self._lock)  # which nobody else can know yet
+        try_lock(self._lock)  # no other process knows it yet
         self._journal = os.open(aside / JOURNAL, _APPENDING, 0o600)
         aside.rename(self._directory)
         self._active: set[str] = set()

@@ -125,7 +125,7 @@ def _remove_batch(store: ExecutionStore, executions: Sequence[EndedExecution]) -
     for execution in executions:
         try:
             store.forget(store.layout.read(execution.execution_id))
-        except NotFound:  # somebody else was quicker
+        except NotFound:  # another process was quicker
             continue
         except SkillsRuntimeError:
             failed += 1

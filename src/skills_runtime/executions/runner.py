@@ -77,7 +77,7 @@ async def wait_uncancelled(task: "asyncio.Future[Any]") -> None:
         except asyncio.CancelledError:
             continue
     if not task.cancelled():
-        task.exception()  # looked at, so that nobody complains that it was not
+        task.exception()  # retrieved, so that asyncio does not warn
 
 
 class ConcurrencyLimit:
@@ -263,7 +263,7 @@ class ExecutionRunner:
             candidate = job.with_argv(argv)
             try:
                 plan = plan_job(candidate, make_sandbox)
-                find_program(build_command(plan))  # where there is no fence, nobody has looked yet
+                find_program(build_command(plan))  # without a sandbox it has not been checked yet
             except NotFound as error:
                 missing = error
             else:
@@ -285,7 +285,7 @@ class _Attempt:
         self.program = program
         self.declared = declared
         self.active = active
-        # Which of the programs for TypeScript there is turns out only when a fence is planned.
+        # Which of the programs for TypeScript there is turns out only when a sandbox is planned.
         self.warm = can_be_warm(request.run, declared) and program.entry.program != "tsx"
         self.started: StartedExecution | None = None
 

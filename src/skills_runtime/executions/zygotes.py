@@ -67,7 +67,7 @@ class ZygoteChannel:
                 return None
             stop.on_stop(self._send_end)
             report = self._follow(reading, stop, time.monotonic() + job.timeout_ms / 1000)
-            for descriptor, sink in reading.items():  # what is still in a pipe that nobody writes to any more
+            for descriptor, sink in reading.items():  # what is left in a pipe without a writer
                 os.set_blocking(descriptor, False)
                 with suppress(BlockingIOError):
                     while piece := os.read(descriptor, CHUNK_BYTES):
@@ -237,7 +237,7 @@ class Zygote:
         self._finished = self._loop.create_task(
             execute(command, limits, source=self._theirs.fileno(), on_start=self._theirs.close)
         )
-        # Until it has begun there is nobody who would close the other end.
+        # Until it has begun, no process would close the other end.
         self._finished.add_done_callback(lambda _: self._theirs.close())
         if not await asyncio.to_thread(self._channel.is_ready, READY_SECONDS):
             raise Unusable(await self._describe_start_failure())
@@ -274,7 +274,7 @@ class Zygote:
 def _require_isolated(plan: SandboxPlan) -> SandboxPlan:
     """Return the plan; raise `Unusable` if the process would not be isolated or could use the network."""
     if plan.evidence.get("adapter") != ADAPTER or plan.egress is not None:
-        raise Unusable(f"the fence is {plan.evidence.get('adapter')}")
+        raise Unusable(f"the sandbox is {plan.evidence.get('adapter')}")
     return plan
 
 
@@ -384,7 +384,7 @@ class Pool:
         for zygote in list(zygotes):
             with self._lock:
                 if self._idle.pop(zygote, None) is None:
-                    continue  # somebody took it
+                    continue  # it was taken
             task = self._loop.create_task(zygote.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)

@@ -56,7 +56,7 @@ def _describe_skipped(skipped: SkillInjectionSkipped) -> str:
     subject = f"the skill `{skipped.skill_name}` was left out"
     if skipped.reason == "missing_env_var":
         names = ", ".join(f"`{name}`" for name in skipped.missing_env_vars)
-        return _with_reason(subject, f"nobody has set {names or 'a variable that it needs'}")
+        return _with_reason(subject, f"it needs {names or 'a variable'} in the environment")
     if skipped.reason == "render_none":
         return _with_reason(subject, "`prompt.skill_injection.render` is `none`")
     return skipped.reason if " " in skipped.reason else _with_reason(subject, skipped.reason)

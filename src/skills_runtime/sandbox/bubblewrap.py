@@ -393,12 +393,12 @@ def probe_program(program: str) -> Capabilities:
         return _broken("", f"`{program}` could not be run: {error}", NOT_PERMITTED)
     if "end of probe" not in answer.stdout:
         reason = (answer.stderr.strip().splitlines() or [f"it ended with exit code {answer.returncode}"])[-1]
-        return _broken(version, f"`{program}` put up no fence: {reason}", NOT_PERMITTED)
+        return _broken(version, f"`{program}` started no sandbox: {reason}", NOT_PERMITTED)
     report = _parse_probe(answer.stdout)
     problems = _find_problems(report)
     facts = {"interfaces": report.interfaces, "no_new_privileges": True, "seccomp": report.status.get("Seccomp") == "2"}
     if problems:
-        return _broken(version, f"the fence of `{program}` has holes: {', '.join(problems)}", NOT_PERMITTED)
+        return _broken(version, f"the sandbox of `{program}` has holes: {', '.join(problems)}", NOT_PERMITTED)
     return Capabilities(adapter="bubblewrap", works=True, version=version, facts=facts)
 
 

@@ -164,9 +164,9 @@ def _probe_cached(user: int) -> Capabilities:
     try:
         problems = _find_problems()
     except (OSError, subprocess.TimeoutExpired) as error:
-        return _broken(f"the fence of Landlock could not be tried: {error}")
+        return _broken(f"the sandbox of Landlock could not be tested: {error}")
     if problems:
-        return _broken(f"the fence of Landlock has holes: {', '.join(problems)}")
+        return _broken(f"the sandbox of Landlock has holes: {', '.join(problems)}")
     return Capabilities(adapter=Landlock.name, works=True, version=f"Landlock {version}", facts={"version": version})
 
 

@@ -30,7 +30,7 @@ def validate_limits(limits: ResourceLimits) -> None:
             )
     if limits.memory_bytes is not None and limits.memory_bytes < LEAST_MEMORY:
         raise SandboxError(
-            f"the limit `memory_bytes` is {limits.memory_bytes}, in which not even the fence has room",
+            f"the limit `memory_bytes` is {limits.memory_bytes}, which is too little even for the sandbox itself",
             hint=f"choose at least {LEAST_MEMORY}, or none",
         )
 

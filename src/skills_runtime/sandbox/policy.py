@@ -77,7 +77,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.promise}: {self.text}"
 
 
-NO_OWN_NETWORK = "this fence cannot give a command a network of its own, which an allow-list needs"
+NO_OWN_NETWORK = "this sandbox cannot give a command a network of its own, which an allow-list needs"
 
 
 def unmet(required: frozenset[Promise], accepted: frozenset[Promise], gaps: tuple[Gap, ...]) -> tuple[Gap, ...]:
@@ -213,7 +213,7 @@ DESCRIPTIONS: dict[Profile, str] = {
     "workspace-write": "the workspace can be written, save what is protected in it; no network",
     "workspace-net": "as workspace-write, with the hosts on an allow-list",
     "build": "as workspace-write, with more memory, time and room",
-    "danger": "no fence; only the environment is clean",
+    "danger": "no sandbox; only the environment is clean",
 }
 
 BUILD_LIMITS = ResourceLimits(

@@ -57,10 +57,10 @@ class Seatbelt:
         gaps.append(Gap(promise="system_calls", text="system calls are not filtered", fix=fix))
         gaps.append(Gap(promise="processes", text="other processes can be seen", fix=fix))
         for promise in ("file_size", "open_files", "cpu"):
-            gaps.append(Gap(promise=promise, text="this fence sets no limit", fix=fix))
+            gaps.append(Gap(promise=promise, text="this sandbox sets no limit", fix=fix))
         gaps.append(Gap(promise="core_dumps", text="a program may ask for one", fix=fix, partial=True))
         gaps.append(Gap(promise="temporary_space", text="the temporary directory is not bounded", fix=fix))
-        gaps.append(Gap(promise="fs_write", text="this fence is not tested on its own system yet", partial=True))
+        gaps.append(Gap(promise="fs_write", text="this sandbox is not tested on its own system yet", partial=True))
         if policy.network == "host":
             gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
         if policy.network == "allow-list":

@@ -67,7 +67,7 @@ def test_with_user_namespaces_switched_off(workspace: Path) -> None:
     if run(*switched_off, "true").returncode != 0:
         pytest.skip("this user cannot switch user namespaces off for a process")
     text = refused(run(*switched_off, *words(workspace, "--adapter", "bubblewrap")), workspace)
-    assert "put up no fence" in text
+    assert "started no sandbox" in text
     assert "user.max_user_namespaces" in text
 
 

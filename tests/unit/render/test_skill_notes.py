@@ -24,7 +24,7 @@ NOTES: list[tuple[Payload, str]] = [
     (NOWHERE, "`$writre` was left as it is: there is no such skill"),
     (
         SkillInjectionSkipped(skill_name="w", reason="missing_env_var", missing_env_vars=["A", "B"]),
-        "the skill `w` was left out: nobody has set `A`, `B`",
+        "the skill `w` was left out: it needs `A`, `B` in the environment",
     ),
     (
         SkillInjectionSkipped(skill_name="w", reason="render_none"),

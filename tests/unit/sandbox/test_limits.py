@@ -26,7 +26,7 @@ def test_a_limit_in_which_a_fence_has_room_is_taken(size: int | None) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 20, LEAST_MEMORY - 1])
 def test_memory_in_which_not_even_the_fence_has_room_is_refused(size: int) -> None:
-    with pytest.raises(SandboxError, match="not even the fence has room") as refused:
+    with pytest.raises(SandboxError, match="too little even for the sandbox") as refused:
         validate_limits(with_memory(size))
     assert str(LEAST_MEMORY) in refused.value.hint
 

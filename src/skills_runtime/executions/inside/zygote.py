@@ -44,7 +44,7 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 def main() -> NoReturn:
     """Serve requests from the socket on standard input until it is closed."""
     if os.getppid() != 1 or os.getpid() > MAX_FIRST_PID:
-        os._exit(OUTSIDE)  # not alone behind a fence, where killing everybody would be murder
+        os._exit(OUTSIDE)  # not alone in a sandbox: every process of the user would be killed
     control = socket.socket(fileno=os.dup(0))
     devnull = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for number in range(3):
@@ -61,7 +61,7 @@ def main() -> NoReturn:
         size, streams = _receive(control, buffer)
         if not size:
             os._exit(0)
-        # Nobody looks into this process or takes its descriptors, from before anybody else is here.
+        # Before any other process starts: none may read this one or take its descriptors.
         _prctl(SET_DUMPABLE, 0, 0, 0, 0)
         if not streams:
             if size > 1:  # else it is the wish to end an execution that has ended already
@@ -98,7 +98,7 @@ def _wait_for_exit(control: socket.socket, child: int) -> int:
             elif control.recv(16):
                 os.kill(-1, signal.SIGKILL)
             else:
-                os._exit(0)  # nobody is interested any more; the fence falls with this process
+                os._exit(0)  # the client is gone; the sandbox ends with this process
     os.close(child_fd)
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)

@@ -19,7 +19,7 @@ from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
 SUMMARY_CHARS = 500
 SANDBOX_FACTS = ("effective", "adapter", "profile", "policy", "cwd")
-"""What of a fence an approval holds for; the rest differs from one start to the next."""
+"""The facts of a sandbox that an approval is bound to; the others differ from one start to the next."""
 
 
 class RequestDraft(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """State that no tool may touch, despite any rule: the runtime's own; and files that none may change without asking.
 
-Looks at names only. The fence keeps processes away from these places; this keeps a call from being made at all.
+Looks at names only. The sandbox keeps processes away from these paths; this check refuses the call itself.
 """
 
 import posixpath

@@ -174,7 +174,7 @@ def _render_example(example: Example) -> str | dict[str, Any]:
 def add_rule(path: Path, rule: Rule) -> None:
     """Add a rule to the end of a file, which is made if need be; a rule that is there already is not added again.
 
-    Whoever reads meanwhile sees the file before or after, and two additions at the same time are both kept.
+    A concurrent reader sees the file before or after, and two additions at the same time are both kept.
     """
     try:
         target = Path(os.path.realpath(path))  # a link stays a link

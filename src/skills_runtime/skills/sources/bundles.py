@@ -106,7 +106,7 @@ def read_bundle(zip_file: Path, budget: Budget, mention: str) -> dict[Parts, Fil
         raise bundle_error(code, mention, error.message) from error
 
 
-def bundle_error(code: str, mention: str, reason: str, *, hint: str = "ask whoever published the skill") -> SkillError:
+def bundle_error(code: str, mention: str, reason: str, *, hint: str = "ask the publisher of the skill") -> SkillError:
     """Build the error for a rejected bundle."""
     return failure(code, f"the bundle of `{mention}` was refused: {reason}", hint=hint, mention=mention)
 
@@ -202,7 +202,7 @@ class Bundles:
 
     def _check(self, bundle: Bundle) -> None:
         if not bundle.sha256:
-            reason = "nobody says which fingerprint it has"
+            reason = "its fingerprint is not given"
             raise bundle_error(
                 "SKILL_BUNDLE_FINGERPRINT_MISSING", bundle.mention, reason, hint="store its `bundle_sha256`"
             )
