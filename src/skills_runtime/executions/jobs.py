@@ -246,9 +246,7 @@ CAPTURED_BYTES = 4096
 
 def refuse_network() -> EgressCallbacks:
     """Refuse network access: an open network needs callbacks that observe it."""
-    raise SandboxError(
-        "no callback decides about the network here", hint="pass `egress_callbacks` to the executor"
-    )
+    raise SandboxError("no callback decides about the network here", hint="pass `egress_callbacks` to the executor")
 
 
 def plan_job(job: Job, make_sandbox: MakeSandbox) -> SandboxPlan:
