@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.config.edit import has_value, set_value, unset_value
-from skills_runtime.config.environment import config_home, process_environ
+from skills_runtime.config.environment import config_home
 from skills_runtime.config.files import (
     MODEL_FILE,
     lock_home,
@@ -20,7 +20,8 @@ from skills_runtime.config.files import (
 from skills_runtime.config.merge import ConfigSource, nest_value
 from skills_runtime.config.models import Settings, iterate_keys
 from skills_runtime.config.problems import Location, raise_problems, unknown_key
-from skills_runtime.config.resolve import USER_FILE, validate_source
+from skills_runtime.config.process import process_environ
+from skills_runtime.config.resolution import USER_FILE, validate_source
 from skills_runtime.storage import PRIVATE_FILE
 from skills_runtime.text import printable
 

@@ -73,6 +73,8 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
         files=intent.files,
         hosts=tuple(dict.fromkeys((*intent.hosts, *reading.hosts))),
         skill=intent.skill,
+        skill_digest=intent.skill_digest,
+        is_built_in=intent.is_built_in,
         directory=intent.directory,
         variables=tuple(sorted(intent.environment)),
         escalated=intent.escalated,

@@ -67,6 +67,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FileTouch, ...] = ()
     hosts: tuple[str, ...] = ()
     skill: str = ""
+    skill_digest: str = ""
+    is_built_in: bool = False
+    """Whether the skill is part of the runtime."""
     directory: str = "."
     """The working directory of the call."""
     variables: tuple[str, ...] = ()

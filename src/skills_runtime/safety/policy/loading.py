@@ -199,7 +199,7 @@ def _explain_mismatch(rule: Rule, example: Example) -> str:
     base = Anchor(_ROOT, _HOME)
     if rule.effect != "allow":
         return "" if may_apply(rule, facts, base) else "no pattern fits"
-    decision = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME))
+    decision = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME, sandboxed=True))
     if isinstance(decision, Allow):
         return ""
     return "no pattern fits every part" if decision.rule == BY_MODE else decision.rule
@@ -219,6 +219,7 @@ def build_example_facts(example: Example, rule: Rule) -> Facts:
         files=tuple(FileTouch(path=path, touch="change") for path in example.path),
         hosts=(*reading.hosts, *example.host),
         skill=example.skill,
+        skill_digest=rule.digest[0] if rule.digest else "",
         unclear=reading.unclear,
         risk=reading.risk,
     )
@@ -226,7 +227,8 @@ def build_example_facts(example: Example, rule: Rule) -> Facts:
 
 MAX_RULES = 1000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,79}")
-KEYS = ("name", "effect", *PATTERNS, "risk", "folder", "justification", "match", "not_match")
+KEYS = ("name", "effect", *PATTERNS, "digest", "risk", "folder", "justification", "match", "not_match")
+_DIGEST = re.compile("[0-9a-f]{64}")
 _HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?|[0-9A-Fa-f:]+")
 
 
@@ -304,7 +306,7 @@ def _parse_rule(item: Node, origin: str) -> Rule:
         origin=origin,
         match=parse_examples(values.get("match"), origin),
         not_match=parse_examples(values.get("not_match"), origin),
-        **{name: _parse_patterns(name, values[name], origin) for name in PATTERNS if name in values},
+        **{name: _parse_patterns(name, values[name], origin) for name in (*PATTERNS, "digest") if name in values},
     )
     _check_scope(rule, values, item.line, origin)
     check_examples(rule, values, origin)
@@ -394,8 +396,15 @@ def _parse_glob(text: str, line: int, origin: str) -> str:
     return text
 
 
+def _parse_digest(text: str, line: int, origin: str) -> str:
+    if not _DIGEST.fullmatch(text):
+        raise rule_error(origin, line, f"`{text}` is not a digest", "approve a call of the skill with a rule")
+    return text
+
+
 _PARSERS: Mapping[str, Callable[[str, int, str], Any]] = {
     "tool": _parse_glob, "command": _parse_command, "path": _parse_path, "host": _parse_host, "skill": _parse_glob,
+    "digest": _parse_digest,
 }  # fmt: skip
 
 
@@ -407,6 +416,13 @@ def _check_scope(rule: Rule, values: Mapping[str, Node], line: int, origin: str)
             line,
             f"the rule `{rule.name}` does not say what it is about",
             "add `tool`, `command`, `path`, `host` or `skill`; `safety.mode` is for everything",
+        )
+    if rule.digest and (rule.effect != "allow" or not rule.skill):
+        raise rule_error(
+            origin,
+            values["digest"].line,
+            f"the rule `{rule.name}` has a `digest` without allowing a skill",
+            "write `effect: allow` and name the skill with `skill`",
         )
     for pattern in rule.command if rule.effect == "allow" else ():
         if pattern[0] == ONE_WORD:

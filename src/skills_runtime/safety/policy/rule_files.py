@@ -133,6 +133,7 @@ def render_rule(rule: Rule) -> str:
         "path": _unwrap_single(rule.path),
         "host": _unwrap_single(rule.host),
         "skill": _unwrap_single(rule.skill),
+        "digest": _unwrap_single(rule.digest),
         "risk": rule.risk,
         "folder": rule.folder,
         "justification": rule.justification,
