@@ -142,7 +142,7 @@ async def _request_tool_call(backend: OpenAIChatBackend, model: str, timeout_sec
 
 async def _explain(error: ModelError, endpoint: Endpoint, api_key: str, model: str) -> ModelError:
     """Return the error of a request with the model and what to correct."""
-    reason, hint = error.message, error.hint
+    reason, hint = error.message, error.hint or "check the address and the key"
     if error.kind == "auth_error" and api_key:
         provider = find_provider(endpoint.url)
         page = f"; keys are at {provider.key_page}" if provider else ""

@@ -98,7 +98,8 @@ async def test_a_model_that_begins_to_answer_is_not_waited_for() -> None:
         (refuses(401), "sk-wrong", "refused the key in `MY_KEY`", "check the key in `MY_KEY`"),
         (refuses(401), "", "requires a key, and `MY_KEY` is not set", "set `MY_KEY`, or store a key"),
         (packets(b"\n"), "sk-the-key", "sent an empty stream", "`skills-runtime doctor` checks"),
-        (says(), "sk-the-key", "its answer is empty", ""),
+        (refuses(400, "no db"), "sk-the-key", "answered 400: no db", "check the address and the key"),
+        (says(), "sk-the-key", "its answer is empty", "check the address and the key"),
     ],
 )
 async def test_a_failure_names_the_model_the_key_and_what_to_correct(
