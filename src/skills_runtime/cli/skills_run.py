@@ -170,7 +170,7 @@ def _show_report(report: "EvalReport") -> None:
         rate = part.pass_rate
         assertions = "unknown" if rate is None else f"{rate.mean:.0%} ± {rate.stddev:.0%}"
         time, tokens = _format_spread(part.time_seconds), _format_spread(part.tokens)
-        cost = format_cost(part.cost_usd).removeprefix("cost ")
+        cost = format_cost(part.cost_usd) if part.cost_usd is not None else "unknown"
         usage = f"time {time} s, tokens {tokens}, cost {cost}"
         print(
             f"{name.replace('_', ' ')}: {_format_rate(part.passed)} of trials pass\n  assertions {assertions}, {usage}"

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from skills_runtime.cli.language import LABELS
 from skills_runtime.cli.output import STATUS_STYLES, WAITING_STYLES
+from skills_runtime.cli.run_text import DECISIONS
 from skills_runtime.errors import KINDS
 from skills_runtime.messages import CHINESE, ENGLISH, Catalog, format_message, parse_language
 from tests.support import ROOT, SOURCES
@@ -14,7 +16,11 @@ from tests.support.checkouts import modules
 from tests.unit.studio.test_messages import parameters_of
 
 TEXTS: dict[str, str] = json.loads((ROOT / "src/skills_runtime/messages/zh/cli.json").read_text(encoding="utf-8"))
-COMPUTED = {f"waiting.{kind}": style.text for kind, style in WAITING_STYLES.items()}
+COMPUTED = {
+    **{f"waiting.{kind}": style.text for kind, style in WAITING_STYLES.items()},
+    **{f"decision.{decision}": text for decision, text in DECISIONS.items()},
+    **{f"label.{label.replace(' ', '_')}": label for label in LABELS},
+}
 """Texts whose keys are computed."""
 
 
@@ -33,13 +39,26 @@ def english_texts() -> dict[str, str]:
     for module in modules():
         if not module.path.is_relative_to(SOURCES / "skills_runtime" / "cli"):
             continue
-        for function in module.walk():
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                texts |= _texts_in(function)
+        for node in module.walk():
+            texts |= _text_of_call(node)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                texts |= _texts_of_constants(node)
     return texts
 
 
-def _texts_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
+def _text_of_call(node: ast.AST) -> dict[str, str]:
+    match node:
+        case ast.Call(
+            func=ast.Name(id="translate"), args=[ast.Constant(value=str(key)), ast.Constant(value=str(text))]
+        ):
+            return {key: text}
+        case ast.Call(func=ast.Name(id="counted"), args=[_, ast.Constant(value=str(noun))]):
+            return {f"count.{noun.replace(' ', '_')}": f"{{number}} {noun}"}
+        case _:
+            return {}
+
+
+def _texts_of_constants(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
     constants: list[tuple[int, str, str]] = []
     texts: dict[str, str] = {}
     for node in ast.walk(function):
@@ -50,10 +69,6 @@ def _texts_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str
                 pass
     for node in ast.walk(function):
         match node:
-            case ast.Call(
-                func=ast.Name(id="translate"), args=[ast.Constant(value=str(key)), ast.Constant(value=str(text))]
-            ):
-                texts[key] = text
             case ast.Call(func=ast.Name(id="translate"), args=[ast.Constant(value=str(key)), ast.Name(id=name)]):
                 texts[key] = max(
                     (line, text) for line, other, text in constants if other == name and line <= node.lineno
