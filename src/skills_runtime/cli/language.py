@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TextIO
 
-from skills_runtime.messages import CHINESE, ENGLISH, Catalog, Language, Value
+from skills_runtime.messages import CHINESE, ENGLISH, Catalog, Language, Phrase, Value
 
 _chosen: Language | None = None
 LABELS = frozenset(
@@ -53,6 +53,15 @@ def translate(key: str, english: str, /, **values: Value) -> str:
 def translate_label(label: str) -> str:
     """Return a label of ours in the language in use; any other text stays as it is."""
     return translate(f"label.{label.replace(' ', '_')}", label) if label in LABELS else label
+
+
+def translate_phrase(text: str) -> str:
+    """Return a text from below the command line in the language in use; one that is no phrase stays as it is."""
+    if not isinstance(text, Phrase):
+        return text
+    values = {name: translate_phrase(value) if isinstance(value, str) else value for name, value in text.values.items()}
+    catalog = current_catalog()
+    return str(text) if catalog.language == "en" else catalog.text(text.key, "", values)
 
 
 def translate_error(kind: str, details: Mapping[str, Value]) -> str:

@@ -3,6 +3,7 @@
 import ast
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,22 +23,29 @@ COMPUTED = {
     **{f"label.{label.replace(' ', '_')}": label for label in LABELS},
 }
 """Texts whose keys are computed."""
+CALLS = ("translate", "phrase")
+FILES = ("skills_runtime/cli", "skills_runtime/engine/doctor.py")
+"""Where texts of the command line are."""
 
 
 def calls() -> Iterator[tuple[ast.Call, str]]:
-    """Yield each call of `translate` in the command line, and its location."""
+    """Yield each call that names a text, and its location."""
     for module in modules():
-        if module.path.is_relative_to(SOURCES / "skills_runtime" / "cli"):
+        if _has_texts(module.path):
             for node in module.walk():
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "translate":
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
                     yield node, module.location(node)
+
+
+def _has_texts(path: Path) -> bool:
+    return any(path.is_relative_to(SOURCES / file) for file in FILES)
 
 
 def english_texts() -> dict[str, str]:
     """Return the English text of each key; a text may be a local constant above the call."""
     texts = dict(COMPUTED)
     for module in modules():
-        if not module.path.is_relative_to(SOURCES / "skills_runtime" / "cli"):
+        if not _has_texts(module.path):
             continue
         for node in module.walk():
             texts |= _text_of_call(node)
@@ -49,7 +57,7 @@ def english_texts() -> dict[str, str]:
 def _text_of_call(node: ast.AST) -> dict[str, str]:
     match node:
         case ast.Call(
-            func=ast.Name(id="translate"), args=[ast.Constant(value=str(key)), ast.Constant(value=str(text))]
+            func=ast.Name(id="translate" | "phrase"), args=[ast.Constant(value=str(key)), ast.Constant(value=str(text))]
         ):
             return {key: text}
         case ast.Call(func=ast.Name(id="counted"), args=[_, ast.Constant(value=str(noun))]):
@@ -69,7 +77,9 @@ def _texts_of_constants(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dic
                 pass
     for node in ast.walk(function):
         match node:
-            case ast.Call(func=ast.Name(id="translate"), args=[ast.Constant(value=str(key)), ast.Name(id=name)]):
+            case ast.Call(
+                func=ast.Name(id="translate" | "phrase"), args=[ast.Constant(value=str(key)), ast.Name(id=name)]
+            ):
                 texts[key] = max(
                     (line, text) for line, other, text in constants if other == name and line <= node.lineno
                 )[1]
