@@ -141,8 +141,9 @@ def _report_override(key: str, changed: "Sequence[Path]", *, resolve_options: Co
         if (row.key == key or row.key.startswith(f"{key}."))
         and not row.source.startswith(("yaml:embedded_default", "profile:", "program:", *labels))
     ]
+    text = "`{key}` is `{value}` in this directory: {origin} overrides your file"
     write_notices(
-        f"`{row.key}` is `{row.value}` in this directory: {resolved.describe_origin(row.key)} overrides your file"
+        translate("config.overridden", text, key=row.key, value=row.value, origin=resolved.describe_origin(row.key))
         for row in overriding
     )
 
