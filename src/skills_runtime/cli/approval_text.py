@@ -118,7 +118,7 @@ def _describe_sandbox(fence: SandboxFacts) -> str:
         reach = translate("approval.network", closed, network=network)
     else:
         reach = network
-    facts = ", ".join(filter(None, (_get_text(fence, "profile"), reach)))
+    facts = translate("list.joint", ", ").join(filter(None, (_get_text(fence, "profile"), reach)))
     return readable_line(translate("approval.sandbox", "sandbox {facts}", facts=facts) if facts else "sandbox ")
 
 
@@ -167,13 +167,25 @@ def change_lines(files: tuple[FileTouch, ...], *, indent: int, limit: int | None
         come, go = (sum(line.startswith(mark) for line in changes) for mark in "+-")
         counts = [(f"  +{come}", "green")] if come else []
         counts += [(f"  -{go}", "red")] if go else []
-        lines.append(_indent(Text.assemble((file.touch, "bold"), f" {readable_line(file.path)}", *counts), indent))
+        lines.append(
+            _indent(
+                Text.assemble((_describe_touch(file.touch), "bold"), f" {readable_line(file.path)}", *counts), indent
+            )
+        )
         for line in visible:
             style = _DIFF_STYLES.get(line[:1], "")
             lines.append(_indent(Text(readable(line), style=style, overflow="fold"), indent + 2))
     if left_out:
         lines.append(_indent(Text(f"… {counted(left_out, 'more line')}", style="dim"), indent + 2))
     return TruncatedLines(lines, left_out)
+
+
+def _describe_touch(touch: str) -> str:
+    touches = (
+        "{touch, select, read {read} list {list} create {create} overwrite {overwrite} change {change} delete {delete}"
+        " other {{touch}}}"
+    )
+    return translate("approval.touch", touches, touch=touch)
 
 
 def _indent(text: Text, indent: int) -> RenderableType:

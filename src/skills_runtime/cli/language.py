@@ -24,8 +24,8 @@ LABELS = frozenset(
         "reaches", "reads", "reason", "risk", "runs", "sandbox", "script", "sets", "types", "wants", "workspace",
         "writes",
         # columns and facts of lists
-        "call", "cost", "expires", "id", "run", "since", "started", "status", "steps", "task", "title", "tokens",
-        "took", "tool",
+        "call", "cost", "expires", "id", "run", "since", "started", "status", "steps", "task", "time", "title",
+        "tokens", "took", "tool",
     }
 )  # fmt: skip
 """Labels of facts, notes and columns, which are looked up as they are."""

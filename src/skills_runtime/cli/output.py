@@ -231,8 +231,12 @@ def format_age(milliseconds: float | None) -> str:
         if seconds >= size:
             number = int(seconds / size + 0.5)
             days = "{number, plural, one {# day} other {# days}}"
-            return translate("age.days", days, number=number) if unit == "day" else f"{number} {unit}"
-    return f"{int(seconds)} s"
+            return translate("age.days", days, number=number) if unit == "day" else _format_unit(number, unit)
+    return _format_unit(int(seconds), "s")
+
+
+def _format_unit(number: int, unit: str) -> str:
+    return translate("age.unit", "{number} {unit}", number=str(number), unit=unit)
 
 
 def format_count(number: int) -> str:

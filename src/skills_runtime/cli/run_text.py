@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli.language import translate, translate_label, translate_status
+from skills_runtime.cli.language import translate, translate_label, translate_phrase, translate_status
 from skills_runtime.cli.output import (
     counted,
     format_cost,
@@ -107,7 +107,7 @@ def describe_event(event: Event) -> str:
     """Describe an event on one line."""
     is_known = not isinstance(event.payload, Unknown)  # the payload may be from another version
     describe = _DESCRIPTIONS.get(event.type, _pick_main_field) if is_known else _pick_main_field
-    text = skill_note(event.payload) or describe(data_of(event.payload))
+    text = translate_phrase(skill_note(event.payload)) or describe(data_of(event.payload))
     return truncate(readable_line(text[:_MAX_TEXT_CHARS]), _MAX_CELLS)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from skills_runtime.cli.language import translate, translate_error, translate_label
+from skills_runtime.cli.language import translate, translate_error, translate_label, translate_phrase
 from skills_runtime.cli.options import ViewOptions, display_path
 from skills_runtime.cli.output import (
     StatusStyle,
@@ -315,7 +315,7 @@ class HumanView(View):
             case HumanRequest() if self._asked_here:
                 self._set_activity(translate("step.waiting", "waiting for you"))
             case payload if is_skill_notice(payload):
-                self._write(Text(notice_line(readable_line(skill_note(payload))), style="yellow"))
+                self._write(Text(notice_line(readable_line(translate_phrase(skill_note(payload)))), style="yellow"))
             case _:
                 note = describe_progress(event)
                 if note is not None:
@@ -471,7 +471,7 @@ class QuietView(View):
     def show_event(self, event: Event) -> None:
         """Report requested skills that are not available."""
         if is_skill_notice(event.payload):
-            write_notices([skill_note(event.payload)])
+            write_notices([translate_phrase(skill_note(event.payload))])
 
     def finish(self, ending: RunOutcome) -> None:
         """Report why there is no answer."""

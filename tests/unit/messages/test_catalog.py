@@ -24,7 +24,7 @@ COMPUTED = {
 }
 """Texts whose keys are computed."""
 CALLS = ("translate", "phrase")
-FILES = ("skills_runtime/cli", "skills_runtime/engine/doctor.py")
+FILES = ("skills_runtime/cli", "skills_runtime/engine/doctor.py", "skills_runtime/render/skill_notes.py")
 """Where texts of the command line are."""
 
 
