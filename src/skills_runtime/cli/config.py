@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from skills_runtime.cli.language import translate
+from skills_runtime.cli.language import translate, translate_phrase
 from skills_runtime.cli.options import (
     Assignments,
     ConfigFiles,
@@ -143,7 +143,13 @@ def _report_override(key: str, changed: "Sequence[Path]", *, resolve_options: Co
     ]
     text = "`{key}` is `{value}` in this directory: {origin} overrides your file"
     write_notices(
-        translate("config.overridden", text, key=row.key, value=row.value, origin=resolved.describe_origin(row.key))
+        translate(
+            "config.overridden",
+            text,
+            key=row.key,
+            value=row.value,
+            origin=translate_phrase(resolved.describe_origin(row.key)),
+        )
         for row in overriding
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from skills_runtime.cli import skills_install, skills_run, skills_scan
-from skills_runtime.cli.language import translate
+from skills_runtime.cli.language import current_catalog, translate
 from skills_runtime.cli.options import (
     Assignments,
     ConfigFiles,
@@ -101,7 +101,8 @@ def _show_diagnostics(diagnostics: "Sequence[Diagnostic]") -> None:
         severity = pad(_describe_severity(diagnostic.severity), 7)
         print(f"  {severity} {path}  {readable_line(diagnostic.message)} [{diagnostic.code}]")
         if diagnostic.hint and diagnostic.severity != "info":
-            print(translate("skills.finding_hint", "          hint: {text}", text=readable_line(diagnostic.hint)))
+            hint = current_catalog().finding_hint(diagnostic.code) or readable_line(diagnostic.hint)
+            print(translate("skills.finding_hint", "          hint: {text}", text=hint))
 
 
 def _describe_severity(severity: str) -> str:

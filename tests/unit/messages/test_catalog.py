@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from skills_runtime.cli.language import LABELS
+from skills_runtime.cli.language import LABELS, translate_label, translate_phrase, use_language
 from skills_runtime.cli.output import STATUS_STYLES, WAITING_STYLES
 from skills_runtime.cli.run_text import DECISIONS
 from skills_runtime.errors import KINDS
-from skills_runtime.messages import CHINESE, ENGLISH, Catalog, format_message, parse_language
+from skills_runtime.messages import CHINESE, ENGLISH, Catalog, format_message, parse_language, phrase
 from tests.support import ROOT, SOURCES
 from tests.support.checkouts import modules
 from tests.unit.studio.test_messages import parameters_of
@@ -24,7 +24,12 @@ COMPUTED = {
 }
 """Texts whose keys are computed."""
 CALLS = ("translate", "phrase")
-FILES = ("skills_runtime/cli", "skills_runtime/engine/doctor.py", "skills_runtime/render/skill_notes.py")
+FILES = (
+    "skills_runtime/cli",
+    "skills_runtime/config/resolve.py",
+    "skills_runtime/engine/doctor.py",
+    "skills_runtime/render/skill_notes.py",
+)
 """Where texts of the command line are."""
 
 
@@ -140,3 +145,26 @@ def test_a_message_is_filled_with_details_of_any_type() -> None:
 )  # fmt: skip
 def test_a_language_is_read_from_a_locale(locale: str, language: str) -> None:
     assert parse_language(locale) == language
+
+
+def test_a_phrase_is_its_english_text_and_can_be_said_in_another_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = phrase("origin.variable", "the variable {name}", name="X")
+    text = phrase("doctor.address", "{url} (llm.base_url from {origin}) answers", url="http://a/v1", origin=origin)
+    assert text == "http://a/v1 (llm.base_url from the variable X) answers"
+    monkeypatch.setenv("SKILLS_RUNTIME_SDK_LANGUAGE", "en")
+    use_language(None)
+    assert [translate_phrase(text), translate_phrase("plain {text}")] == [text, "plain {text}"]
+    use_language("zh")
+    try:
+        assert translate_phrase(text) == "http://a/v1（llm.base_url 来自 变量 X）有响应"
+        assert translate_phrase("plain {text}") == "plain {text}"
+    finally:
+        use_language(None)
+
+
+def test_labels_of_others_are_never_looked_up() -> None:
+    use_language("zh")
+    try:
+        assert [translate_label(label) for label in ("hint", "{hostile", "path =")] == ["提示", "{hostile", "path ="]
+    finally:
+        use_language(None)
