@@ -31,7 +31,7 @@ from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Resolved
-    from skills_runtime.skills import Diagnostic, ListedSkill, RoutingExplanation, Runtime, SkillChange, SkillList
+    from skills_runtime.skills import Diagnostic, RoutingExplanation, Runtime, SkillChange, SkillList
 
 app = create_app(
     "skills",
@@ -364,7 +364,9 @@ def _show_list(skill_list: "SkillList") -> None:
         print(
             f"{pad(_describe_state(skill.state), _STATE_CELLS)} {readable_line(skill.mention or skill.name)}{program}"
         )
-        _show_about(_describe_reason(skill) or skill.description, skill.path)
+        is_own_reason = skill.state == "untrusted" and skill.mention
+        reason = _explain_untrusted(skill.name, skill.reason) if is_own_reason else skill.reason
+        _show_about(reason or skill.description, skill.path)
     for problem in skill_list.problems:
         severity = _describe_severity(problem.severity)
         print(translate("skills.problem", "{severity}: {text}", severity=severity, text=readable_line(problem.message)))
@@ -385,12 +387,9 @@ def _show_list(skill_list: "SkillList") -> None:
         print(translate("skills.create", text))
 
 
-def _describe_reason(skill: "ListedSkill") -> str:
-    """Return why a skill cannot be used."""
-    if skill.state != "untrusted" or not skill.mention:
-        return skill.reason
+def _explain_untrusted(name: str, reason: str) -> str:
     text = "{reason, select, none {{name}} other {{reason}}}"
-    return translate("skills.untrusted", text, reason=skill.reason, name=skill.name)
+    return translate("skills.untrusted", text, reason=reason, name=name)
 
 
 def _describe_state(state: str) -> str:
