@@ -124,8 +124,9 @@ class SkillsRuntimeError(Exception):
         **parameters: Unpack[Parameters],
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint or self.default_hint
+        self.message, self.hint = str(message), str(hint or self.default_hint)
+        self.phrases = (message, hint or self.default_hint)
+        """The message and the hint, as phrases where they can be translated."""
         self.details: dict[str, Any] = {**parameters, **(details or {})}
 
     @property

@@ -26,6 +26,7 @@ from skills_runtime.llm import (
     find_model_facts,
     load_script,
 )
+from skills_runtime.messages import phrase
 from skills_runtime.ports import Backend, ToolCall
 from skills_runtime.projections import Conversation, fold
 from skills_runtime.runs import RunPaths, blobs_of, whole_history
@@ -205,13 +206,19 @@ def _openai_backend(resolved: "Resolved") -> Backend:
     # A project that was only opened must not choose where conversations are sent, even with its own key.
     if resolved.unconfirmed_model is not None:
         is_own = resolved.environment.trust(llm.api_key_env) == "user"
-        request = f"your `{llm.api_key_env}` to be sent to" if is_own else "every conversation to be sent to"
         words = ["skills-runtime", "config", "confirm", llm.base_url, llm.api_key_env]
         if resolved.workspace_root != Path.cwd():
             words += ["--workspace-root", str(resolved.workspace_root)]
-        raise ConfigError(
-            f"this project wants {request} `{llm.base_url}`", hint=f"if you trust it: `{shlex.join(words)}`"
+        wish = phrase(
+            "error.model_unconfirmed",
+            "this project wants {own, select, yes {your `{variable}`} other {every conversation}} to be sent to"
+            " `{url}`",
+            own="yes" if is_own else "no",
+            variable=llm.api_key_env,
+            url=llm.base_url,
         )
+        hint = phrase("error.model_unconfirmed_hint", "if you trust it: `{command}`", command=shlex.join(words))
+        raise ConfigError(wish, hint=hint)
     return backend
 
 

@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from skills_runtime.cli.language import translate
-from skills_runtime.cli.output import format_count, labeled_table, plural, truncate
+from skills_runtime.cli.language import translate, translate_label
+from skills_runtime.cli.output import counted, format_count, labeled_table, truncate
 from skills_runtime.ports import ApprovalRequest, FileTouch, Intent
 from skills_runtime.text import readable, readable_line
 
@@ -22,8 +22,6 @@ RISK_STYLES = {"high": "bold red", "medium": "bold"}
 _DIFF_HEADINGS = ("--- ", "+++ ")
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 SandboxFacts = Mapping[str, Any]
-NO_SANDBOX = "none: the command runs with all your permissions"
-_NETWORKS = {"none": "no network", "host": "open network"}
 _ACCESS = {"writable": "writes", "readable": "reads", "protected": "protected", "hidden": "hidden"}
 MAX_LABEL_CELLS = 24
 MAX_LINES = 6
@@ -32,10 +30,6 @@ MAX_CHARS = 500
 LABEL = 9
 _DIFF_ARGUMENTS = {"file_write": "content", "apply_patch": "input"}
 """Arguments, by tool, that are shown as a diff instead."""
-
-
-RULE_REACH = {"run": "in this run", "folder": "in this folder"}
-"""Where rules of narrow scopes apply."""
 
 
 class TruncatedLines(NamedTuple):
@@ -55,8 +49,8 @@ def card_lines(request: ApprovalRequest, *, indent: int) -> Iterator[RenderableT
     intent = request.intent
     parts = _list_surroundings(intent)
     if intent.escalated and intent.justification:
-        parts["reason"] = f"the model says: {intent.justification}"
-    parts = {label: readable(text) for label, text in parts.items() if text}
+        parts["reason"] = _quote_model(intent.justification)
+    parts = {translate_label(label): readable(text) for label, text in parts.items() if text}
     if parts:
         yield labeled_table(parts, indent=indent + 2, width=LABEL)
     yield _reason_line(request, indent=indent + 2)
@@ -66,17 +60,24 @@ def title_line(request: ApprovalRequest, *, indent: int) -> RenderableType:
     """Render the tool that needs an approval, the skill it acts for, and the risk."""
     level, reason = request.risk.get("level", ""), request.risk.get("reason", "")
     style = RISK_STYLES.get(level, "")
-    name = translate("approval.high", "high risk") if level == "high" else translate("approval.medium", "medium risk")
-    risk = [" · ", (name, style), f": {readable_line(reason)}" if reason else ""]
+    label = translate("approval.high", "high risk") if level == "high" else translate("approval.medium", "medium risk")
+    why = translate("approval.risk_reason", ": {reason}", reason=readable_line(reason)) if reason else ""
+    risk = [" · ", (label, style), why]
+    name = readable_line(request.intent.skill)
+    skill = translate("approval.skill", " · skill {name}", name=name) if name else ""
     text = Text.assemble(
         (readable_line(request.tool), "bold"),
         translate("approval.needs", " needs your approval"),
-        f" · skill {readable_line(request.intent.skill)}" if request.intent.skill else "",
+        skill,
         *(risk if style else []),
         no_wrap=True,
         overflow="ellipsis",
     )
     return _indent(text, indent)
+
+
+def _quote_model(words: str) -> str:
+    return translate("approval.model_says", "the model says: {words}", words=words)
 
 
 def _list_surroundings(intent: Intent) -> dict[str, str]:
@@ -110,8 +111,19 @@ def _describe_sandbox(sandbox: SandboxFacts) -> str:
     """Describe the sandbox of a call in a few words; its gaps are among the details."""
     network = _get_text(sandbox, "network")
     hosts = _join_names(_list_allowed_hosts(sandbox), 2, 0)
-    reach = f"network {hosts or network}" if network == "allow-list" else _NETWORKS.get(network, network)
-    return readable_line(f"sandbox {', '.join(filter(None, (_get_text(sandbox, 'profile'), reach)))}")
+    if network == "allow-list":
+        reach = _describe_network(hosts or network)
+    elif network in ("none", "host"):
+        closed = "{network, select, none {no network} other {open network}}"
+        reach = translate("approval.network", closed, network=network)
+    else:
+        reach = network
+    facts = translate("list.joint", ", ").join(filter(None, (_get_text(sandbox, "profile"), reach)))
+    return readable_line(translate("approval.sandbox", "sandbox {facts}", facts=facts) if facts else "sandbox ")
+
+
+def _describe_network(reach: str) -> str:
+    return translate("approval.reach", "network {reach}", reach=reach)
 
 
 def call_lines(request: ApprovalRequest, *, indent: int, full: bool = False) -> TruncatedLines:
@@ -155,13 +167,25 @@ def change_lines(files: tuple[FileTouch, ...], *, indent: int, limit: int | None
         come, go = (sum(line.startswith(mark) for line in changes) for mark in "+-")
         counts = [(f"  +{come}", "green")] if come else []
         counts += [(f"  -{go}", "red")] if go else []
-        lines.append(_indent(Text.assemble((file.touch, "bold"), f" {readable_line(file.path)}", *counts), indent))
+        lines.append(
+            _indent(
+                Text.assemble((_describe_touch(file.touch), "bold"), f" {readable_line(file.path)}", *counts), indent
+            )
+        )
         for line in visible:
             style = _DIFF_STYLES.get(line[:1], "")
             lines.append(_indent(Text(readable(line), style=style, overflow="fold"), indent + 2))
     if left_out:
-        lines.append(_indent(Text(f"… {plural(left_out, 'more line')}", style="dim"), indent + 2))
+        lines.append(_indent(Text(f"… {counted(left_out, 'more line')}", style="dim"), indent + 2))
     return TruncatedLines(lines, left_out)
+
+
+def _describe_touch(touch: str) -> str:
+    touches = (
+        "{touch, select, read {read} list {list} create {create} overwrite {overwrite} change {change} delete {delete}"
+        " other {{touch}}}"
+    )
+    return translate("approval.touch", touches, touch=touch)
 
 
 def _indent(text: Text, indent: int) -> RenderableType:
@@ -213,6 +237,10 @@ def _truncate_text(text: str, *, full: bool) -> tuple[str, int]:
     return visible, len(text) - len(visible)
 
 
+def _describe_omitted(characters: int) -> str:
+    return translate("approval.omitted", "… {count} more characters", count=format_count(characters))
+
+
 def fact_lines(request: ApprovalRequest, *, indent: int) -> RenderableType:
     """Render all surroundings, the risk, the rule and the sandbox of a call."""
     intent, risk = request.intent, request.risk
@@ -223,15 +251,22 @@ def fact_lines(request: ApprovalRequest, *, indent: int) -> RenderableType:
     }
     part = f": {risk['part']}" if risk.get("part") else ""
     reasons = {
-        "risk": f"{risk.get('level', '')}, {risk['reason']}{part}" if risk.get("reason") else "",
+        "risk": f"{describe_level(risk.get('level', ''))}, {risk['reason']}{part}" if risk.get("reason") else "",
         "asked by": request.rule + (f": {request.why}" if request.why else ""),
-        "wants": "more access than the sandbox allows" if intent.escalated else "",
-        "reason": f"the model says: {intent.justification}" if intent.justification else "",
+        "wants": translate("approval.wants", "more access than the sandbox allows") if intent.escalated else "",
+        "reason": _quote_model(intent.justification) if intent.justification else "",
     }
     facts = {label: readable(text) for label, text in surroundings.items()}
     facts |= {label: readable_line(text) for label, text in reasons.items()}
     facts |= sandbox_details(intent.fence)
-    return labeled_table({label: text for label, text in facts.items() if text}, indent=indent, width=LABEL)
+    labels = {translate_label(label): text for label, text in facts.items() if text}
+    return labeled_table(labels, indent=indent, width=LABEL)
+
+
+def describe_level(level: str) -> str:
+    """Describe how much harm a call could do."""
+    levels = "{level, select, low {low} medium {medium} high {high} other {}}"
+    return translate("approval.level", levels, level=level) or level
 
 
 def sandbox_details(sandbox: SandboxFacts) -> dict[str, str]:
@@ -252,13 +287,13 @@ def sandbox_details(sandbox: SandboxFacts) -> dict[str, str]:
 
 def _summarize_sandbox(sandbox: SandboxFacts) -> str:
     if not sandbox.get("active"):
-        return NO_SANDBOX
+        return translate("approval.unconfined", "none: the command runs with all your permissions")
     network, gaps = _get_text(sandbox, "network"), _get_texts(sandbox, "gaps")
     parts = [
         _get_text(sandbox, "adapter"),
         _get_text(sandbox, "profile"),
-        f"network {network}" if network else "",
-        plural(len(gaps), "gap") if gaps else "",
+        _describe_network(network) if network else "",
+        counted(len(gaps), "gap") if gaps else "",
     ]
     return " · ".join(filter(None, parts))
 
@@ -272,15 +307,17 @@ def _list_access(sandbox: SandboxFacts) -> dict[str, str]:
 
     def short(path: str) -> str:
         if path == workspace:
-            return "the workspace"
+            return translate("access.workspace", "the workspace")
         inside = path.removeprefix(f"{workspace}/")
         return readable_line(f"./{inside}" if inside != path else path)
 
     access: dict[str, str] = {}
     for name, label in _ACCESS.items():
         paths = [short(path) for path in _get_texts(files, name)]
-        paths += [f"its own {files['temporary']}"] if name == "writable" and files.get("temporary") else []
-        paths += ["system programs"] if name == "readable" and _get_texts(files, "system") else []
+        if name == "writable" and files.get("temporary"):
+            paths.append(translate("access.own", "its own {path}", path=str(files["temporary"])))
+        if name == "readable" and _get_texts(files, "system"):
+            paths.append(translate("access.system", "system programs"))
         access[label] = _join_names(paths, None, cast("int", left_out.get(name, 0)))
     return {label: text for label, text in access.items() if text}
 
@@ -292,7 +329,9 @@ def _list_allowed_hosts(sandbox: SandboxFacts) -> list[str]:
 
 def _join_names(names: list[str], most: int | None, left_out: int) -> str:
     omitted = left_out + (max(0, len(names) - most) if most is not None else 0)
-    return ", ".join(names[:most]) + (f" and {omitted} more" if omitted else "")
+    return ", ".join(names[:most]) + (
+        translate("access.more", " and {count} more", count=str(omitted)) if omitted else ""
+    )
 
 
 def _get_mapping(sandbox: SandboxFacts, name: str) -> SandboxFacts:
@@ -316,17 +355,22 @@ def describe_rule(rule: "Rule", scope: str) -> str:
 
     exact = all(prefix[-1:] == (END,) for prefix in rule.command)
     commands = _quote_names(shlex.join(argument for argument in prefix if argument != END) for prefix in rule.command)
-    match_text = "are exactly" if exact else "start with"
+    tools = _quote_names(rule.tool)
+    if rule.command:
+        matches = "{tools} commands that {match, select, exact {are exactly} other {start with}} {commands}"
+        match = "exact" if exact else "prefix"
+        calls = translate("rule.commands", matches, tools=tools, match=match, commands=commands)
+    else:
+        calls = translate("rule.calls", "calls of {tools}", tools=tools)
+    reach = "{scope, select, run {in this run} folder {in this folder} other {in all your runs}}"
     parts = [
-        f"{_quote_names(rule.tool)} commands that {match_text} {commands}"
-        if rule.command
-        else f"calls of {_quote_names(rule.tool)}",
-        f"on {_quote_names(rule.path)}" if rule.path else "",
-        f"to {_quote_names(rule.host)}" if rule.host else "",
-        f"by the skill {_quote_names(rule.skill)}" if rule.skill else "",
-        RULE_REACH.get(scope, "in all your runs"),
+        calls,
+        translate("rule.path", "on {paths}", paths=_quote_names(rule.path)) if rule.path else "",
+        translate("rule.host", "to {hosts}", hosts=_quote_names(rule.host)) if rule.host else "",
+        translate("rule.skill", "by the skill {skills}", skills=_quote_names(rule.skill)) if rule.skill else "",
+        translate("rule.scope", reach, scope=scope),
     ]
-    return readable_line(" ".join(filter(None, parts)))
+    return readable_line(translate("rule.joint", " ").join(filter(None, parts)))
 
 
 def describe_added_rules(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -335,7 +379,8 @@ def describe_added_rules(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
     for record in records:
         for rule in read_rules(record):
-            yield f"{readable_line(rule.name)} allows {describe_rule(rule, str(record.get('scope', '')))}"
+            what = describe_rule(rule, str(record.get("scope", "")))
+            yield translate("rule.allows", "{rule} allows {what}", rule=readable_line(rule.name), what=what)
 
 
 def _quote_names(names: Iterable[str]) -> str:

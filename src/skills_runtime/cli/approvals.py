@@ -16,11 +16,13 @@ from skills_runtime.cli.approval_text import (
     LABEL,
     RISK_STYLES,
     call_lines,
+    describe_level,
     describe_rule,
     fact_lines,
     rule_paragraph,
     title_line,
 )
+from skills_runtime.cli.language import translate, translate_label
 from skills_runtime.cli.options import (
     ApprovalReference,
     Assignments,
@@ -40,12 +42,12 @@ from skills_runtime.cli.options import (
 )
 from skills_runtime.cli.output import (
     APPROVAL_PREFIX,
+    counted,
     format_age,
     labeled_table,
     list_table,
     local_time,
     milliseconds_between,
-    plural,
     short_approval_id,
     short_id,
     stderr_console,
@@ -55,7 +57,7 @@ from skills_runtime.cli.output import (
     write_receipt,
 )
 from skills_runtime.cli.program import ExampleCommand, Program, UsageError, create_app
-from skills_runtime.cli.run_text import CommandFor, build_decision_commands
+from skills_runtime.cli.run_text import DECISIONS, CommandFor, build_decision_commands, label_commands
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import ApprovalStale, LogEnded, LogLocked, SkillsRuntimeError, ValidationFailed
 from skills_runtime.events import ApprovalDecided
@@ -81,7 +83,7 @@ _RUN_CELLS = 16
 APPLY_TIMEOUT_SECONDS = 2.0
 """How long to wait for the process that owns the run to apply the decision."""
 _POLL_SECONDS = 0.1
-DECISION_TEXTS: Mapping[str, str] = {
+_DECISION_TEXTS: Mapping[str, str] = {
     "approved": "approved",
     "approved_for_session": "approved for the session",
     "denied": "denied",
@@ -106,20 +108,20 @@ def list_approvals(
         return 0
     hints, program = stderr_console(no_color=no_color), context.obj.name
     if not requests:
-        hints.print(Text("no pending approvals"))
+        hints.print(Text(translate("approvals.none", "no pending approvals")))
         return 0
     console, now = stdout_console(no_color=no_color), SystemClock().now()
     lines = [_build_row(approval, now, is_cut=console.is_terminal) for approval in requests]
     narrow = ("id", "tool", "call")
     console.print(list_table(console, lines, _COLUMNS, narrow_columns=narrow, flexible="call", min_width=12))
     decision_count = sum(item.sent_decision is not None for item in requests)
-    more = f"; {plural(decision_count, 'decision')} waiting for `{program} runs resume RUN`" if decision_count else ""
-    hints.print(
-        Text(
-            f"next: `{program} approvals show ID`, then `approvals approve ID` or `approvals deny ID`{more}",
-            style="dim",
-        )
-    )
+    text = "next: `{program} approvals show ID`, then `approvals approve ID` or `approvals deny ID`"
+    following = translate("approvals.next", text, program=program)
+    if decision_count:
+        more = "; {decisions} waiting for `{program} runs resume RUN`"
+        decisions = counted(decision_count, "decision")
+        following += translate("approvals.decided", more, decisions=decisions, program=program)
+    hints.print(Text(following, style="dim"))
     return 0
 
 
@@ -132,16 +134,25 @@ def _build_row(approval: "OpenApproval", now: str, *, is_cut: bool) -> dict[str,
         "run": Text(truncate(run, _RUN_CELLS) if is_cut else run),
         "tool": Text(readable_line(pending.tool)),
         "call": Text(readable_line(pending.summary.removeprefix(f"{pending.tool} "))),
-        "risk": Text(readable_line(level) or "-", style=RISK_STYLES.get(level, "dim")),
+        "risk": Text(readable_line(describe_level(level)) or "-", style=RISK_STYLES.get(level, "dim")),
         "since": Text(format_age(milliseconds_between(pending.since, now)), style="dim"),
-        "expires": Text(readable_line(decision) or _format_time_left(pending.expires_at, now), style="dim"),
+        "expires": Text(
+            readable_line(_describe_sent(decision)) or _format_time_left(pending.expires_at, now), style="dim"
+        ),
     }
+
+
+def _describe_sent(decision: str) -> str:
+    """Describe a decision that waits for its run; in English, by the word of the protocol."""
+    return translate(f"decision.{decision}", decision) if decision in DECISIONS else decision
 
 
 def _format_time_left(expires_at: str, now: str) -> str:
     if not expires_at:
-        return "never"
-    return "expired" if now > expires_at else f"in {format_age(milliseconds_between(now, expires_at))}"
+        return translate("approvals.never", "never")
+    if now > expires_at:
+        return translate("approvals.expired", "expired")
+    return translate("approvals.in", "in {time}", time=format_age(milliseconds_between(now, expires_at)))
 
 
 def _build_document(approval: "OpenApproval") -> dict[str, Any]:
@@ -195,22 +206,24 @@ def _render_page(approval: "OpenApproval", commands: Mapping[str, str]) -> Itera
     expires = (
         f"{local_time(pending.expires_at)} · {_format_time_left(pending.expires_at, now)}" if pending.expires_at else ""
     )
+    age = format_age(milliseconds_between(pending.since, now))
     yield title_line(request, indent=0)
     yield from call_lines(request, indent=2, full=True).lines
     yield fact_lines(request, indent=2)
     facts = {
         "run": f"{approval.run_id} · {display_path(approval.paths.root)}",
-        "since": f"{local_time(pending.since)} · {format_age(milliseconds_between(pending.since, now))} ago",
+        "since": f"{local_time(pending.since)} · {translate('approvals.ago', '{time} ago', time=age)}",
         "expires": expires,
         "id": approval.id,
     }
-    yield labeled_table({label: readable_line(text) for label, text in facts.items() if text}, indent=2, width=LABEL)
+    labels = {translate_label(label): readable_line(text) for label, text in facts.items() if text}
+    yield labeled_table(labels, indent=2, width=LABEL)
     if approval.sent_decision is not None:
-        yield Padding(
-            Text(f"decided: {readable_line(str(approval.sent_decision.get('decision')))}", style="bold"), (0, 0, 0, 2)
-        )
-    yield Text("next", style="bold")
-    yield labeled_table(commands, indent=2, width=LABEL)
+        decision = readable_line(_describe_sent(str(approval.sent_decision.get("decision"))))
+        decided = translate("approvals.decision", "decided: {decision}", decision=decision)
+        yield Padding(Text(decided, style="bold"), (0, 0, 0, 2))
+    yield Text(translate("show.next", "next"), style="bold")
+    yield labeled_table(label_commands(commands), indent=2, width=LABEL)
 
 
 @app.command("approve", cls=ExampleCommand, epilog="approvals approve 3f2a\napprovals approve 3f2a --scope folder")
@@ -266,10 +279,12 @@ def approve(
         open_request = find_undecided(service, approval, context.obj.name)
         if rule is not None:
             granted = build_rule(open_request.request(), rule)
-            file = "" if rule == "run" else f"; delete it from {display_path(service.rule_file)} to be asked again"
             console = stderr_console(no_color=no_color)
-            text = readable_line(f"allows {describe_rule(granted, rule)}{file}")
-            console.print(Text.assemble(("the rule ", "bold"), text))
+            text = translate("approvals.rule_allows", "allows {what}", what=describe_rule(granted, rule))
+            if rule != "run":
+                file = display_path(service.rule_file)
+                text += translate("approvals.rule_file", "; delete it from {file} to be asked again", file=file)
+            console.print(Text.assemble((translate("approvals.rule", "the rule "), "bold"), readable_line(text)))
             console.print(rule_paragraph(granted, indent=2))
         message = service.decide(open_request, answer)
     return resume_after_decision(open_request, message, options, view, context.obj, resume=not no_resume)
@@ -351,7 +366,7 @@ def find_undecided(service: "RunService", reference: str, program: str) -> "Open
 
 def _already_decided(approval: "OpenApproval", decision: str, by: str, hint: str = "") -> ApprovalStale:
     suffix = f" by {by}" if by else ""
-    outcome = DECISION_TEXTS.get(decision, "decided")
+    outcome = _DECISION_TEXTS.get(decision, "decided")
     return ApprovalStale(f"`{short_approval_id(approval.id)}` is already decided: {outcome}{suffix}", hint=hint)
 
 
@@ -369,23 +384,36 @@ def resume_after_decision(
 
     with open_service(options) as service:
         run = service.find(service.find_run_to_continue(str(approval.paths.root)))
-    summary = f"{DECISION_TEXTS[message.body['decision']]}: {approval.pending.summary or approval.pending.tool}"
+    summary = _summarize(str(message.body["decision"]), approval.pending.summary or approval.pending.tool)
     if not resume:
         following = CommandFor(program.name, short_id(run.root.name))("runs resume")
-        return write_receipt(message, f"{summary}; applied when the run resumes", following, as_json=view.json)
+        later = translate("approvals.later", "{summary}; applied when the run resumes", summary=summary)
+        return write_receipt(message, later, following, as_json=view.json)
     if not (view.json or view.quiet):
         sys.stderr.write(f"{readable_line(summary)}\n")
         sys.stderr.flush()
-    verb = "sent to"
+    outcome = "sent"
     for _ in range(2):  # the process that owns the run may be about to release it
         try:
             return resume_run(str(run.root), options, view, program).exit_code
         except (LogLocked, LogEnded):
             if _wait_until_applied(approval, message):
-                verb = "applied by"
+                outcome = "applied"
                 break
-    text = f"the decision on `{short_approval_id(approval.id)}` was {verb} the process that owns the run"
+    sent = (
+        "the decision on `{id}` was {outcome, select, sent {sent to} other {applied by}} the process that owns the run"
+    )
+    text = translate("approvals.sent", sent, id=short_approval_id(approval.id), outcome=outcome)
     return write_receipt(message, text, as_json=view.json)
+
+
+def _summarize(decision: str, call: str) -> str:
+    """Describe a decision with its call."""
+    decided = (
+        "{decision, select, approved {approved} approved_for_session {approved for the session} denied {denied}"
+        " other {denied, and the run is cancelled}}: {call}"
+    )
+    return translate("approvals.summary", decided, decision=decision, call=call)
 
 
 def _wait_until_applied(approval: "OpenApproval", message: InboxMessage) -> bool:

@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from skills_runtime.agent import describe_models
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.live import continue_turn, create_run
 from skills_runtime.cli.options import ConfigOptions, ViewOptions, open_service
-from skills_runtime.cli.output import labeled_table, local_time, plural, short_id, stderr_console
+from skills_runtime.cli.output import counted, labeled_table, local_time, short_id, stderr_console
 from skills_runtime.cli.program import Program, exit_code_for_signal, report_error
 from skills_runtime.cli.run_text import CommandFor
 from skills_runtime.cli.run_view import RunOutcome
@@ -26,13 +27,6 @@ from skills_runtime.engine import RunFilter, RunRequest
 from skills_runtime.errors import SkillsRuntimeError
 from skills_runtime.text import readable
 
-PROMPT = "you> "
-_HELP = {
-    "/help": "show these commands",
-    "/runs": "show the command that lists the runs of this chat",
-    "/exit": "leave the chat; Ctrl-D does the same",
-    "Ctrl-C": "stop the answer; your next message continues from there",
-}
 _EXITS = ("/exit", "/quit")
 _COMMANDS = ("/help", "/runs")
 _MAX_COUNTED_TURNS = 100
@@ -98,33 +92,49 @@ class Chat:
     def _show_heading(self, console: Console) -> None:
         with open_service(self.config) as service:
             turns = len(service.list_runs(RunFilter(session_id=self.session_id), limit=_MAX_COUNTED_TURNS))
-        facts = [f"chat {self.session_id}", describe_models(self.resolved)]
+        facts = [translate("chat.id", "chat {id}", id=self.session_id), describe_models(self.resolved)]
         if turns:
-            facts.append(plural(turns, "turn") + ("+" if turns == _MAX_COUNTED_TURNS else ""))
-        console.print(Text(" · ".join([*facts, "/help lists commands"]), style="dim"))
+            facts.append(counted(turns, "turn") + ("+" if turns == _MAX_COUNTED_TURNS else ""))
+        console.print(Text(" · ".join([*facts, translate("chat.help", "/help lists commands")]), style="dim"))
 
     def _show_command(self, command: str, console: Console) -> None:
         if command == "/runs":
             lists = CommandFor(self.program.name, self.session_id)("runs list --session")
             console.print(Text(f"  {lists}"))
             return
-        console.print(labeled_table(_HELP, indent=2, width=0))
+        console.print(labeled_table(_describe_commands(), indent=2, width=0))
 
     def _show_continuation(self, console: Console) -> None:
         """Print the commands that continue the chat, and the turn that was stopped."""
         name = self.program.name
-        lines = [f"continue with: {CommandFor(name, self.session_id)('chat --session')}"]
+        chat = CommandFor(name, self.session_id)("chat --session")
+        lines = [translate("chat.continue", "continue with: {command}", command=chat)]
         if self.stopped_run is not None:
-            lines.append(f"the stopped turn: {CommandFor(name, short_id(self.stopped_run))('runs resume')}")
+            resume = CommandFor(name, short_id(self.stopped_run))("runs resume")
+            lines.append(translate("chat.stopped_turn", "the stopped turn: {command}", command=resume))
         for line in lines:
             console.print(Text(line, style="dim"))
+
+
+def _describe_commands() -> dict[str, str]:
+    """Describe what can be typed besides a message."""
+    return {
+        "/help": translate("chat.help_key", "show these commands"),
+        "/runs": translate("chat.runs_key", "show the command that lists the runs of this chat"),
+        "/exit": translate("chat.exit_key", "leave the chat; Ctrl-D does the same"),
+        "Ctrl-C": translate("chat.stop_key", "stop the answer; your next message continues from there"),
+    }
+
+
+def _prompt() -> str:
+    return translate("chat.prompt", "you> ")
 
 
 def _read_message(console: Console) -> str | None:
     """Prompt for a message; return None at the end of the input."""
     if sys.stdout.isatty() and readline is not None:
         return _read_edited(console)
-    console.print(Text(PROMPT, style="bold cyan"), end="")
+    console.print(Text(_prompt(), style="bold cyan"), end="")
     console.file.flush()
     line = read_line_sync(sys.stdin.fileno())
     if line is None:
@@ -135,12 +145,13 @@ def _read_message(console: Console) -> str | None:
 def _read_edited(console: Console) -> str | None:
     """Read a message that can be edited with the arrow keys, with the earlier ones as history."""
     color = console.color_system is not None
-    prompt = f"{_STYLE_START}{PROMPT}{_STYLE_END}" if color else PROMPT
+    prompt = f"{_STYLE_START}{_prompt()}{_STYLE_END}" if color else _prompt()
     try:
         return readable(input(prompt)).strip()
     except EOFError:
         console.print()
         return None
     except UnicodeDecodeError:
-        console.print(Text("the message is not valid text in this encoding; type it again", style="yellow"))
+        text = translate("chat.not_text", "the message is not valid text in this encoding; type it again")
+        console.print(Text(text, style="yellow"))
         return ""

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from skills_runtime.cli.language import translate, translate_phrase
 from skills_runtime.cli.options import (
     Assignments,
     ConfigFiles,
@@ -112,11 +113,12 @@ def config_set(
         changed = unset_user_setting(key)
     else:
         changed = [set_user_setting(key, parse_value(check_text(value, "VALUE"), key))]
-    action = "removed from" if unset else "set in"
+    action, name = "removed" if unset else "set", readable_line(key)
     for path in changed:
-        print(f"{readable_line(key)} {action} {readable_line(str(path))}")
+        text = "{key} {action, select, removed {removed from} other {set in}} {path}"
+        print(translate("config.changed", text, key=name, action=action, path=readable_line(str(path))))
     if not changed:
-        print(f"{readable_line(key)} was not set")
+        print(translate("config.not_set", "{key} was not set", key=name))
     _report_override(key, changed, resolve_options=ConfigOptions(workspace_root))
     return 0
 
@@ -129,7 +131,8 @@ def _report_override(key: str, changed: "Sequence[Path]", *, resolve_options: Co
         resolved = resolve_settings(resolve_options)
     except SkillsRuntimeError as error:
         # The change itself is valid and written; the settings of this directory have another fault.
-        write_notices([f"the settings of this directory cannot be used yet: {error.message}"])
+        text = "the settings of this directory cannot be used yet: {problem}"
+        write_notices([translate("config.unusable", text, problem=error.message)])
         return
     labels = [f"yaml:user:{printable(str(path))}#" for path in changed]
     overriding = [
@@ -138,8 +141,15 @@ def _report_override(key: str, changed: "Sequence[Path]", *, resolve_options: Co
         if (row.key == key or row.key.startswith(f"{key}."))
         and not row.source.startswith(("yaml:embedded_default", "profile:", "program:", *labels))
     ]
+    text = "`{key}` is `{value}` in this directory: {origin} overrides your file"
     write_notices(
-        f"`{row.key}` is `{row.value}` in this directory: {resolved.describe_origin(row.key)} overrides your file"
+        translate(
+            "config.overridden",
+            text,
+            key=row.key,
+            value=row.value,
+            origin=translate_phrase(resolved.describe_origin(row.key)),
+        )
         for row in overriding
     )
 
@@ -170,8 +180,15 @@ def config_confirm(
     check_llm_values({"base_url": base_url, "api_key_env": api_key_env})
     project = resolve_workspace(parse_path(workspace_root, option="--workspace-root"), current_directory())
     is_new = ModelConfirmations(state_home()).add(ModelAddress(base_url, api_key_env, str(project)))
-    outcome = "is now trusted" if is_new else "was trusted already"
-    print(f"{readable_line(str(project))} {outcome} to send {api_key_env} to {readable_line(base_url)}")
+    trusted = translate(
+        "config.confirmed",
+        "{path} {news, select, new {is now trusted} other {was trusted already}} to send {variable} to {url}",
+        path=readable_line(str(project)),
+        news="new" if is_new else "old",
+        variable=api_key_env,
+        url=readable_line(base_url),
+    )
+    print(trusted)
     return 0
 
 

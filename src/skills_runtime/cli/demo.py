@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import ConfigOptions, NoColor, ViewOptions, display_path, find_run, parse_path
 from skills_runtime.cli.output import labeled_table, short_id, stderr_console
 from skills_runtime.cli.program import ExampleCommand, create_app
@@ -15,14 +16,6 @@ if TYPE_CHECKING:
     from skills_runtime.runs import Verdict
 
 app = create_app()
-
-_RUN_FILES = {
-    "deliverables/report.md": "the result",
-    "events.jsonl": "the authenticated event log",
-    "transcript.md": "the log as readable text",
-    "run.json": "the state of the run",
-    "artifact-manifest.json": "inputs and outputs, with digests",
-}
 
 
 @app.command("demo", cls=ExampleCommand, epilog="demo\ndemo --output ./first-look")
@@ -65,13 +58,23 @@ def show_hints(root: Path, verdict: "Verdict", *, program: str, no_color: bool) 
     console = stderr_console(no_color=no_color)
     console.print()
     console.print(Text(display_path(root), style="bold"))
-    console.print(labeled_table(_RUN_FILES, indent=2, width=0))
+    console.print(labeled_table(_describe_files(), indent=2, width=0))
     show_verdict(verdict, console)
     console.print()
-    console.print(Text("try next", style="bold"))
+    console.print(Text(translate("demo.next", "try next"), style="bold"))
     name = short_id(root.name)
     commands = [f"runs show {name}", f"runs transcript {name}", f"runs verify {name}", "runs list"]
     if any("init" in names for _, _, names in COMMAND_GROUPS):
         commands.append("init")
     for command in commands:
         console.print(Text(f"  {program} {command}"))
+
+
+def _describe_files() -> dict[str, str]:
+    return {
+        "deliverables/report.md": translate("demo.report", "the result"),
+        "events.jsonl": translate("demo.events", "the authenticated event log"),
+        "transcript.md": translate("demo.transcript", "the log as readable text"),
+        "run.json": translate("demo.run", "the state of the run"),
+        "artifact-manifest.json": translate("demo.manifest", "inputs and outputs, with digests"),
+    }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.terminal import InteractionOptions, Pause
 from skills_runtime.engine import Interaction
 from skills_runtime.events import Event
@@ -17,7 +18,8 @@ class DemoApprover:
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> Decision:
         """Approve the call, and say why."""
         del request, timeout_ms
-        return Decision(decision="approved", decided_by="the demo itself", note="no terminal is attached")
+        who, why = translate("demo.approver", "the demo itself"), translate("demo.why", "no terminal is attached")
+        return Decision(decision="approved", decided_by=who, note=why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

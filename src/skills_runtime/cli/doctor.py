@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from skills_runtime.cli.language import translate, translate_phrase
 from skills_runtime.cli.marks import shows_unicode
 from skills_runtime.cli.options import (
     Assignments,
@@ -20,7 +22,7 @@ from skills_runtime.cli.options import (
     parse_path,
     resolve_settings,
 )
-from skills_runtime.cli.output import plural, stdout_console, write_json
+from skills_runtime.cli.output import counted, pad, stdout_console, write_json
 from skills_runtime.cli.program import ExampleCommand, create_app
 from skills_runtime.text import readable_line
 
@@ -62,26 +64,44 @@ def doctor(
 
 def _show(diagnosis: "Diagnosis", console: Console) -> None:
     """Print one line for each check, with the fix below those that need one, and a summary."""
-    width = max(len(check.name) for check in diagnosis.checks)
+    width = max(cell_len(_title(check.name)) for check in diagnosis.checks)
     for check in diagnosis.checks:
         _show_check(check, width, console)
     numbers = {status: sum(check.status == status for check in diagnosis.checks) for status in _MARKS}
-    outcome = "A run would work here." if diagnosis.can_run else "A run would not work here yet."
+    works = translate("doctor.works", "A run would work here.")
+    fails = translate("doctor.fails", "A run would not work here yet.")
     counts = [
-        plural(numbers["failed"], "problem") if numbers["failed"] else "",
-        plural(numbers["warning"], "warning") if numbers["warning"] else "",
+        counted(numbers["failed"], "problem") if numbers["failed"] else "",
+        counted(numbers["warning"], "warning") if numbers["warning"] else "",
     ]
-    counted = ", ".join(filter(None, counts))
-    console.print(Text(f"{outcome} {counted}".rstrip()), soft_wrap=True)
+    outcome = works if diagnosis.can_run else fails
+    if any(counts):
+        both = translate("list.joint", ", ").join(filter(None, counts))
+        outcome = translate("doctor.outcome", "{outcome} {counts}", outcome=outcome, counts=both)
+    console.print(Text(outcome), soft_wrap=True)
+
+
+def _title(name: str) -> str:
+    titles = (
+        "{name, select, python {python} commands {commands} configuration {configuration} model {model} key {key}"
+        " address {address} sandbox {sandbox} workspace {workspace} skills {skills} state {state} disk {disk}"
+        " studio {studio} extras {extras} other {{name}}}"
+    )
+    return translate("doctor.title", titles, name=name)
 
 
 def _show_check(check: "Check", width: int, console: Console) -> None:
     marks = _MARKS if shows_unicode(sys.stdout) else _ASCII_MARKS
-    head = Text.assemble((marks[check.status], _STYLES[check.status]), " ", (f"{check.name:{width}}", "bold"), "  ")
+    head = Text.assemble(
+        (marks[check.status], _STYLES[check.status]), " ", (pad(_title(check.name), width), "bold"), "  "
+    )
     indent = head.cell_len
-    console.print(head.append(readable_line(check.fact)), soft_wrap=True)
+    console.print(head.append(readable_line(translate_phrase(check.fact))), soft_wrap=True)
     for detail in check.details:
-        console.print(Padding(Text(readable_line(detail), style="dim"), (0, 0, 0, indent), expand=False))
+        console.print(
+            Padding(Text(readable_line(translate_phrase(detail)), style="dim"), (0, 0, 0, indent), expand=False)
+        )
     if check.fix and check.status != "ok":
         # Never wrapped, so that it can be copied.
-        console.print(Text.assemble(" " * indent, ("fix: ", "dim"), readable_line(check.fix)), soft_wrap=True)
+        label, fix = translate("doctor.fix", "fix: "), readable_line(translate_phrase(check.fix))
+        console.print(Text.assemble(" " * indent, (label, "dim"), fix), soft_wrap=True)

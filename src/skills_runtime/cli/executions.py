@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args
 import msgspec
 import typer
 
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import (
     Assignments,
     ConfigFiles,
@@ -16,7 +17,7 @@ from skills_runtime.cli.options import (
     parse_optional_path,
     resolve_settings,
 )
-from skills_runtime.cli.output import plural, write_json
+from skills_runtime.cli.output import counted, pad, write_json
 from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.cli.skills_run import EXECUTIONS
 from skills_runtime.errors import NotFound
@@ -81,11 +82,11 @@ def executions_list(
         duration = f"{record.duration_ms / 1000:.2f} s"
         reason = f"  {readable_line(record.error.message)}" if record.error is not None else ""
         print(
-            f"{record.execution_id}  {record.status:9}  {record.created_at[:19]}  {duration:>8}"
+            f"{record.execution_id}  {pad(_describe_status(record.status), 9)}  {record.created_at[:19]}  {duration:>8}"
             f"  {readable_line(record.skill)}{reason}"
         )
     if not records:
-        print("no executions; `skills exec NAME` executes a skill")
+        print(translate("executions.none", "no executions; `skills exec NAME` executes a skill"))
     return 0
 
 
@@ -143,21 +144,33 @@ def _run(executions: "Executions", work: "Coroutine[Any, Any, T]") -> T:
 
 def _show(execution: "Execution", directory: "Path") -> None:
     record = execution.record
-    print(f"{record.execution_id}  {readable_line(record.skill)}  {record.status}")
+    print(f"{record.execution_id}  {readable_line(record.skill)}  {_describe_status(record.status)}")
     if record.error is not None:
-        print(f"error: {readable_line(record.error.message)} ({record.error.code})")
-    print(f"started: {record.created_at}")
-    print(f"duration: {record.duration_ms / 1000:.2f} s")
+        failure = f"{readable_line(record.error.message)} ({record.error.code})"
+        print(translate("execution.error", "error: {text}", text=failure))
+    print(translate("execution.started", "started: {time}", time=record.created_at))
+    print(translate("execution.duration", "duration: {time}", time=f"{record.duration_ms / 1000:.2f} s"))
     if record.exit_code is not None:
-        print(f"exit code: {record.exit_code}")
-    print(f"directory: {readable_line(display_path(directory))}")
+        print(translate("execution.exit", "exit code: {code}", code=str(record.exit_code)))
+    print(translate("execution.directory", "directory: {path}", path=readable_line(display_path(directory))))
     for artifact in record.artifacts:
-        print(f"artifact: {readable_line(artifact.path)}  {plural(artifact.size, 'byte')}")
-    for label, text in (("output", execution.stdout), ("messages", execution.stderr)):
+        about = f"{readable_line(artifact.path)}  {counted(artifact.size, 'byte')}"
+        print(translate("execution.artifact", "artifact: {text}", text=about))
+    output, messages = translate("execution.output", "output:"), translate("execution.messages", "messages:")
+    for label, text in ((output, execution.stdout), (messages, execution.stderr)):
         if text.strip():
-            rest = f"\n  … ({plural(len(text), 'character')} in total)" if len(text) > MAX_SHOWN_CHARS else ""
+            total = translate("execution.total", "… ({length} in total)", length=counted(len(text), "character"))
+            rest = f"\n  {total}" if len(text) > MAX_SHOWN_CHARS else ""
             lines = readable(text[:MAX_SHOWN_CHARS]).rstrip().splitlines()
-            print(f"{label}:\n" + "\n".join(f"  {line}" for line in lines) + rest)
+            print(f"{label}\n" + "\n".join(f"  {line}" for line in lines) + rest)
+
+
+def _describe_status(status: str) -> str:
+    statuses = (
+        "{status, select, running {running} completed {completed} failed {failed} timed_out {timed_out}"
+        " cancelled {cancelled} other {{status}}}"
+    )
+    return translate("execution.status", statuses, status=status)
 
 
 def _document(record: "Record") -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import WorkspaceRoot, check_text, display_path, parse_path
-from skills_runtime.cli.output import format_duration
+from skills_runtime.cli.output import format_duration, pad
 from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.errors import ModelError
 from skills_runtime.text import readable_line
@@ -26,7 +27,7 @@ app = create_app()
 MAX_CHOICES = 30
 """Longer lists of models are cut: a name can be typed in any case."""
 EXAMPLE_SKILL = "daily-note"
-EXAMPLE_TASK = "Summarize the files in this folder in three sentences"
+_LABEL = 6
 
 
 @app.command(
@@ -72,7 +73,7 @@ def init(
     chosen = {"--provider": provider, "--base-url": base_url, "--model": model, "--key-env": key_env}
     named = any(value is not None for value in chosen.values()) or key_stdin
     if not named and _is_kept(resolved, questions):
-        print(f"model   {_describe_current(resolved)}")
+        _print_fact(translate("init.model", "model"), _describe_current(resolved))
     else:
         if provider is None and not questions.enabled:
             raise UsageError("without a terminal, name the provider: `--provider NAME`")
@@ -84,8 +85,13 @@ def init(
     is_default = True if yes else None
     _trust_folder(root, trust if trust is not None else is_default, questions)
     _create_skill(root, skill if skill is not None else is_default, questions)
-    print(f"\nnext: {context.obj.name} run {EXAMPLE_TASK!r}")
+    task = translate("init.task", "Summarize the files in this folder in three sentences")
+    print("\n" + translate("init.next", "next: {command}", command=f"{context.obj.name} run {task!r}"))
     return 0
+
+
+def _print_fact(label: str, fact: str) -> None:
+    print(f"{pad(label, _LABEL)}  {fact}")
 
 
 class Questions:
@@ -99,7 +105,8 @@ class Questions:
         if not self.enabled:
             return default
         shown = f" [{readable_line(default)}]" if default else ""
-        return self._read(f"{prompt}{shown}: ").strip() or default
+        colon = translate("question.colon", ": ")
+        return self._read(f"{prompt}{shown}{colon}").strip() or default
 
     def confirm(self, prompt: str, *, default: bool) -> bool:
         """Ask a yes-or-no question."""
@@ -118,7 +125,7 @@ class Questions:
     def secret(self, prompt: str) -> str:
         """Ask for a text that is not shown while it is typed."""
         try:
-            return getpass.getpass(f"{prompt}: ", stream=sys.stderr).strip()
+            return getpass.getpass(prompt + translate("question.colon", ": "), stream=sys.stderr).strip()
         except EOFError:
             raise UsageError("the questions were not answered; nothing was saved") from None
 
@@ -139,10 +146,17 @@ def _describe_current(resolved: "Resolved") -> str:
     from skills_runtime.agent import describe_models
 
     llm = resolved.settings.llm
-    key = {"stored": "stored", "process": "set", "dotenv": "set in .env", None: "not set"}
-    return (
-        f"{readable_line(describe_models(resolved))} at {readable_line(llm.base_url)}, key {llm.api_key_env}"
-        f" {key[resolved.environment.origin(llm.api_key_env)]}"
+    current = (
+        "{model} at {url}, key {variable}"
+        " {key, select, none {not set} stored {stored} dotenv {set in .env} other {set}}"
+    )
+    return translate(
+        "init.current",
+        current,
+        model=readable_line(describe_models(resolved)),
+        url=readable_line(llm.base_url),
+        variable=llm.api_key_env,
+        key=resolved.environment.origin(llm.api_key_env),
     )
 
 
@@ -153,17 +167,21 @@ def _is_kept(resolved: "Resolved", questions: Questions) -> bool:
 
     if find_model_problem(resolved) or not (config_home() / MODEL_FILE).exists():
         return False
-    sys.stderr.write(f"A model is configured: {_describe_current(resolved)}\n")
-    return questions.confirm("Keep it?", default=True)
+    _tell(translate("init.configured", "A model is configured: {model}", model=_describe_current(resolved)))
+    return questions.confirm(translate("init.keep", "Keep it?"), default=True)
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
 
 
 def _choose_provider(name: str | None, questions: Questions) -> "Provider":
     from skills_runtime.config import PROVIDERS
 
     if name is None:
-        sys.stderr.write("Which provider?\n")
+        _tell(translate("init.which_provider", "Which provider?"))
         titles = {provider.title: provider.id for provider in PROVIDERS.values()}
-        answer = questions.choose("Provider", list(titles), "1")
+        answer = questions.choose(translate("init.provider", "Provider"), list(titles), "1")
         name = titles.get(answer, answer)
     preset = PROVIDERS.get(name.strip().lower())
     if preset is None:
@@ -185,9 +203,12 @@ def _prepare(
     from skills_runtime.errors import ConfigError
 
     if base_url is None and questions.enabled and not (preset.base_url and preset.needs_key):
-        base_url = questions.text(
-            f"Address{'' if preset.base_url else f', such as {preset.url_example}'}", preset.base_url
+        prompt = translate(
+            "init.address",
+            "Address{example, select, none {} other {, such as {example}}}",
+            example="" if preset.base_url else preset.url_example,
         )
+        base_url = questions.text(prompt, preset.base_url)
     key = check_text(sys.stdin.readline(), "--key-stdin") if key_stdin else None
     if key is not None and not key.strip():
         raise UsageError("stdin holds no key")
@@ -203,10 +224,13 @@ def _prepare(
     except ConfigError:
         if not questions.enabled or not is_key_required(preset.id, base_url or preset.base_url) or key_env:
             raise
-        sys.stderr.write(f"{preset.key_env} is not set. Get a key at {preset.key_page or 'the provider'}.\n")
-        return prepare(questions.secret("Key (stored for this address only, readable by you alone)"))
+        unset = "{variable} is not set. Get a key at {page, select, none {the provider} other {{page}}}."
+        _tell(translate("init.no_key", unset, variable=preset.key_env, page=preset.key_page))
+        prompt = translate("init.ask_key", "Key (stored for this address only, readable by you alone)")
+        return prepare(questions.secret(prompt))
     if setup.key.origin == "environment":
-        sys.stderr.write(f"Using the key in {setup.key.variable}; only its name is stored.\n")
+        using = "Using the key in {variable}; only its name is stored."
+        _tell(translate("init.uses_key", using, variable=setup.key.variable))
     return setup
 
 
@@ -224,8 +248,11 @@ def _choose_model(setup: "ModelSetup", name: str | None, questions: Questions) -
         default = default if default in models or not models else models[0] if len(models) == 1 else default
         if questions.enabled:
             if len(models) > MAX_CHOICES:
-                sys.stderr.write(f"The service lists {len(models)} models; the first are:\n")
-            return questions.choose("Model (number or name)", models[:MAX_CHOICES], default)
+                text = "The service lists {count} models; the first are:"
+                _tell(translate("init.many_models", text, count=str(len(models))))
+            return questions.choose(
+                translate("init.ask_model", "Model (number or name)"), models[:MAX_CHOICES], default
+            )
         if not default:
             listed = f"; the service lists {', '.join(map(readable_line, models[:MAX_CHOICES]))}" if models else ""
             raise UsageError(f"name the model: `--model NAME`{listed}")
@@ -238,7 +265,8 @@ def _probe(setup: "ModelSetup") -> "tuple[ModelSetup, ModelProbe]":
 
     from skills_runtime.engine import complete_setup
 
-    sys.stderr.write(f"Calling {readable_line(setup.model)} at {readable_line(setup.base_url)} …\n")
+    model, url = readable_line(setup.model), readable_line(setup.base_url)
+    _tell(translate("init.calling", "Calling {model} at {url} …", model=model, url=url))
     try:
         return asyncio.run(complete_setup(setup))
     except ModelError as error:
@@ -252,19 +280,35 @@ def _save(setup: "ModelSetup", probe: "ModelProbe | None", home: Path, root: Pat
     from skills_runtime.engine import find_overridden, save_model
 
     path = save_model(setup, home)
-    tools = {
-        True: ", with tool calls",
-        False: ", without tool calls: agents need a model with them",
-        None: "; tool calls were not tested, its answer took too long",
-    }
-    seconds = format_duration(probe.seconds * 1000) if probe else ""
-    result = f"answered in {seconds}{tools[probe.calls_tools]}" if probe else "not tested"
-    keys = {"environment": "set", "stored": "stored", "given": "stored now", "none": "not set, not needed"}
-    print(f"model   {readable_line(setup.model)} at {readable_line(setup.base_url)} ({setup.provider.title}): {result}")
-    print(f"key     {setup.key.variable}: {keys[setup.key.origin]}")
-    print(f"saved   {readable_line(str(path))}")
+    answered = (
+        "{time, select, none {not tested} other {answered in {time}{tools, select, yes {, with tool calls}"
+        " no {, without tool calls: agents need a model with them}"
+        " other {; tool calls were not tested, its answer took too long}}}}"
+    )
+    result = translate(
+        "init.result",
+        answered,
+        time=format_duration(probe.seconds * 1000) if probe else "",
+        tools={True: "yes", False: "no"}.get(probe.calls_tools, "untested") if probe else "untested",
+    )
+    saved = translate(
+        "init.saved_model",
+        "{model} at {url} ({provider}): {result}",
+        model=readable_line(setup.model),
+        url=readable_line(setup.base_url),
+        provider=setup.provider.title,
+        result=result,
+    )
+    key = (
+        "{variable}: {origin, select, environment {set} stored {stored} given {stored now} other {not set, not needed}}"
+    )
+    _print_fact(translate("init.model", "model"), saved)
+    key_text = translate("init.saved_key", key, variable=setup.key.variable, origin=setup.key.origin)
+    _print_fact(translate("init.key", "key"), key_text)
+    _print_fact(translate("init.saved", "saved"), readable_line(str(path)))
     for key, source in find_overridden(setup, resolve(root)).items():
-        sys.stderr.write(f"note: here, `{key}` comes from {readable_line(source)} instead\n")
+        text = "note: here, `{key}` comes from {source} instead"
+        _tell(translate("init.overridden", text, key=key, source=readable_line(source)))
 
 
 def _trust_folder(root: Path, answer: bool | None, questions: Questions) -> None:  # noqa: FBT001 - one of three values
@@ -276,11 +320,13 @@ def _trust_folder(root: Path, answer: bool | None, questions: Questions) -> None
     trusted = store.read()
     if not isinstance(trusted, TrustedPaths) or str(project.resolve()) not in trusted.folders:
         if answer is None:
-            answer = questions.enabled and questions.confirm(f"Trust the skills in {project}?", default=True)
+            prompt = translate("init.ask_trust", "Trust the skills in {path}?", path=str(project))
+            answer = questions.enabled and questions.confirm(prompt, default=True)
         if not answer:
             return
         store.trust(project)
-    print(f"folder  {readable_line(str(project))}: trusted")
+    trusted_text = translate("init.trusted", "{path}: trusted", path=readable_line(str(project)))
+    _print_fact(translate("init.folder", "folder"), trusted_text)
 
 
 def _create_skill(root: Path, answer: bool | None, questions: Questions) -> None:  # noqa: FBT001 - one of three values
@@ -291,7 +337,9 @@ def _create_skill(root: Path, answer: bool | None, questions: Questions) -> None
     file = root / ".agents" / "skills" / EXAMPLE_SKILL / "SKILL.md"
     if not file.exists():
         if answer is None:
-            answer = questions.enabled and questions.confirm("Create an example skill?", default=True)
+            answer = questions.enabled and questions.confirm(
+                translate("init.ask_skill", "Create an example skill?"), default=True
+            )
         if not answer:
             return
         draft = SkillDraft(
@@ -303,4 +351,4 @@ def _create_skill(root: Path, answer: bool | None, questions: Questions) -> None
             "Daily note",
         )
         SkillOperations(Workspace(workspace_root=root.resolve(), state=state_home())).create(draft, trusted=True)
-    print(f"skill   {readable_line(display_path(file))}")
+    _print_fact(translate("init.skill", "skill"), readable_line(display_path(file)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from skills_runtime.agent import describe_models
 from skills_runtime.cli.options import Approving, ConfigOptions, ViewOptions, open_service
-from skills_runtime.cli.output import plural, write_answer
+from skills_runtime.cli.output import counted, write_answer
 from skills_runtime.cli.program import Interruption, Program, interrupts
 from skills_runtime.cli.run_text import CommandFor, list_waits
 from skills_runtime.cli.run_view import Heading, RunOutcome, View, create_view
@@ -215,7 +215,7 @@ class EventFeed:
             title=make_title(prompt),
             model=describe_models(resolved),
             workspace=resolved.settings.sandbox.workspace,
-            history=plural(history, "earlier run") if history else "",
+            history=counted(history, "earlier run") if history else "",
         )
         self._view = make_view(heading, started.notices)
         if not started.is_new:

@@ -16,8 +16,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from skills_runtime.cli.language import translate, translate_status
-from skills_runtime.cli.marks import adapt_marks, to_ascii_marks
+from skills_runtime.cli.language import translate, translate_label, translate_status
+from skills_runtime.cli.marks import adapt_marks
 from skills_runtime.events import RunStatus
 from skills_runtime.text import readable, readable_line
 
@@ -118,7 +118,8 @@ def list_table(
         lines = [
             {name: Text(to_ascii_marks(cell.plain), style=cell.style) for name, cell in line.items()} for line in lines
         ]
-    widths = {name: max(len(name), *(line[name].cell_len for line in lines)) + 2 for name in justify}
+    titles = {name: translate_label(name) for name in justify}
+    widths = {name: max(cell_len(titles[name]), *(line[name].cell_len for line in lines)) + 2 for name in justify}
 
     def remaining_width(names: Sequence[str]) -> int:
         return console.width - sum(widths[name] for name in names if name != flexible)
@@ -129,7 +130,7 @@ def list_table(
         headings.remove(droppable.pop())
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in headings:
-        table.add_column(name, no_wrap=True, justify=justify[name])
+        table.add_column(titles[name], no_wrap=True, justify=justify[name])
     for line in lines:
         line[flexible].plain = truncate(line[flexible].plain, max(remaining_width(headings), min_width))
         table.add_row(*(line[name] for name in headings))
@@ -228,8 +229,12 @@ def format_age(milliseconds: float | None) -> str:
         if seconds >= size:
             number = int(seconds / size + 0.5)
             days = "{number, plural, one {# day} other {# days}}"
-            return translate("age.days", days, number=number) if unit == "day" else f"{number} {unit}"
-    return f"{int(seconds)} s"
+            return translate("age.days", days, number=number) if unit == "day" else _format_unit(number, unit)
+    return _format_unit(int(seconds), "s")
+
+
+def _format_unit(number: int, unit: str) -> str:
+    return translate("age.unit", "{number} {unit}", number=str(number), unit=unit)
 
 
 def format_count(number: int) -> str:
@@ -242,13 +247,23 @@ def format_count(number: int) -> str:
 def format_cost(dollars: float | None) -> str:
     """Format an amount in dollars; small amounts keep four decimals."""
     if dollars is None:
-        return "cost unknown"
+        return translate("cost.unknown", "cost unknown")
     return f"${dollars:.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
 
 
 def plural(number: int, noun: str) -> str:
     """Format a number with its noun: `1 step`, `2 steps`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def counted(number: int, noun: str) -> str:
+    """Format a number with its noun in the language in use."""
+    return translate(f"count.{noun.replace(' ', '_')}", plural(number, noun), number=str(number))
+
+
+def pad(text: str, width: int) -> str:
+    """Add blanks up to a width in cells."""
+    return text + " " * (width - cell_len(text))
 
 
 def milliseconds_between(start: str | None, end: str | None) -> float | None:

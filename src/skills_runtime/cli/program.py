@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from skills_runtime.cli.language import translate, translate_error
+from skills_runtime.cli.language import translate, translate_error, translate_phrase
 from skills_runtime.errors import (
     AccessRefused,
     ConfigError,
@@ -215,9 +215,10 @@ def report_error(error: SkillsRuntimeError, program: Program) -> int:
     if program.debug:
         traceback.print_exc()
     others = error.details.get("problems", ())[1:] if isinstance(error, ConfigError) else ()
-    hint = error.hint or translate("hint.commands", "`{program} --help` lists the commands", program=program.name)
+    message, hint = map(translate_phrase, error.phrases)
+    hint = hint or translate("hint.commands", "`{program} --help` lists the commands", program=program.name)
     meaning = translate_error(error.kind, error.details)
-    write_error(error.message, kind=error.kind, hint=hint, meaning=meaning, others=others)
+    write_error(message, kind=error.kind, hint=hint, meaning=meaning, others=others)
     return error.exit_code
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import (
     Approvals,
     Assignments,
@@ -179,14 +180,14 @@ def _confirm_model(resolved: "Resolved") -> None:
     address = resolved.unconfirmed_model if resolved.settings.llm.backend == "openai" else None
     if address is None or not is_interactive():
         return
-    sys.stderr.write(
-        f"This project wants to send your conversations and the key in `{address.api_key_env}` to"
-        f" {readable_line(address.base_url)}.\n"
-    )
+    wish = "This project wants to send your conversations and the key in `{variable}` to {url}."
+    variable, url = address.api_key_env, readable_line(address.base_url)
+    sys.stderr.write(translate("trust.wish", wish, variable=variable, url=url) + "\n")
     stdin_fd = sys.stdin.fileno()
     termios.tcflush(stdin_fd, termios.TCIFLUSH)  # input typed before the question is not an answer
     host = readable_line(urlsplit(address.base_url).netloc)
-    sys.stderr.write(f"Trust this project to send {address.api_key_env} to {host}? [y/N] ")
+    question = "Trust this project to send {variable} to {host}? [y/N] "
+    sys.stderr.write(translate("trust.question", question, variable=variable, host=host))
     sys.stderr.flush()
     if (read_line_sync(stdin_fd) or "").strip().lower() in ("y", "yes"):
         ModelConfirmations(state_home(resolved.environment.process)).add(address)

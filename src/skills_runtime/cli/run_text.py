@@ -12,13 +12,14 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from skills_runtime.cli.language import translate, translate_label, translate_phrase, translate_status
 from skills_runtime.cli.output import (
+    counted,
     format_cost,
     format_count,
     format_duration,
     justify_line,
     labeled_table,
-    plural,
     short_approval_id,
     truncate,
 )
@@ -72,6 +73,15 @@ _PROGRESS_LABELS: Mapping[str, str] = MappingProxyType(
         "budget_increased": "budget",
     }
 )
+DECISIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "approved": "approved",
+        "approved_for_session": "approved for session",
+        "denied": "denied",
+        "abort": "abort",
+    }
+)
+"""Decisions on a call."""
 Progress = Literal["running", "waiting", "done", "failed"]
 _MAX_SUBJECT_CHARS = 200
 _MAX_OUTPUT_LINES = 5
@@ -97,7 +107,7 @@ def describe_event(event: Event) -> str:
     """Describe an event on one line."""
     is_known = not isinstance(event.payload, Unknown)  # the payload may be from another version
     describe = _DESCRIPTIONS.get(event.type, _pick_main_field) if is_known else _pick_main_field
-    text = skill_note(event.payload) or describe(data_of(event.payload))
+    text = translate_phrase(skill_note(event.payload)) or describe(data_of(event.payload))
     return truncate(readable_line(text[:_MAX_TEXT_CHARS]), _MAX_CELLS)
 
 
@@ -108,7 +118,7 @@ def describe_progress(event: Event) -> str | None:
         return None
     if event.type == "inbox_received" and data.get("kind") == "approve":
         return None
-    return f"{label}  {describe_event(event)}"
+    return f"{translate_label(label)}  {describe_event(event)}"
 
 
 def _pick_main_field(data: Data) -> str:
@@ -117,7 +127,8 @@ def _pick_main_field(data: Data) -> str:
 
 def _describe_result(data: Data) -> str:
     result: Data = data.get("result") or {}
-    outcome = "ok" if result.get("ok") else str(result.get("error_kind") or "failed")
+    failed = translate("step.failed", "failed")
+    outcome = translate("step.ok", "ok") if result.get("ok") else str(result.get("error_kind") or failed)
     took = result.get("duration_ms")
     return f"{data.get('tool')}  {outcome}  {format_duration(took if isinstance(took, int | float) else 0)}"
 
@@ -125,18 +136,25 @@ def _describe_result(data: Data) -> str:
 def _describe_network(data: Data) -> str:
     host = f"{data.get('verdict')} {data.get('host')}:{data.get('port')}"
     if data.get("stage") == "ended":
-        return f"{host}  {data.get('bytes_up', 0)} bytes out · {data.get('bytes_down', 0)} in"
+        up, down = str(data.get("bytes_up", 0)), str(data.get("bytes_down", 0))
+        return f"{host}  {translate('network.bytes', '{up} bytes out · {down} in', up=up, down=down)}"
     return f"{host}  {data.get('reason', '')}"
 
 
 def _describe_delta(data: Data) -> str:
     """Return text as it is, and only the length of reasoning and of calls."""
     if data.get("delta_type") == "reasoning":
-        return f"thinking  {format_count(len(data.get('text', '')))} characters"
+        count = format_count(len(data.get("text", "")))
+        return translate("delta.thinking", "thinking  {count} characters", count=count)
     calls: Sequence[Data] = data.get("tool_calls") or ()
     if calls:
-        return ", ".join(f"writing {call.get('name')}  {call.get('arguments_chars', 0)} characters" for call in calls)
+        return ", ".join(map(_describe_partial_call, calls))
     return str(data.get("text", ""))
+
+
+def _describe_partial_call(call: Data) -> str:
+    name, count = str(call.get("name")), str(call.get("arguments_chars", 0))
+    return translate("delta.writing", "writing {name}  {count} characters", name=name, count=count)
 
 
 def _describe_answer(data: Data) -> str:
@@ -160,29 +178,65 @@ def _describe_message(data: Data) -> str:
 
 def _describe_request(data: Data) -> str:
     risk: Data = data.get("risk") or {}
-    level = f"{risk['level']} risk: " if risk.get("level") in ("medium", "high") else ""
-    return f"{level}{data.get('summary') or data.get('tool')}"
+    level = risk.get("level") if risk.get("level") in ("medium", "high") else "low"
+    prefix = "{level, select, low {} medium {medium risk: } other {high risk: }}"
+    return f"{translate('request.risk', prefix, level=level)}{data.get('summary') or data.get('tool')}"
 
 
 def _describe_decision(data: Data) -> str:
     """Describe a decision: by whom, the note, edited arguments and an added rule."""
     decided_by, reason, rule = data.get("decided_by"), data.get("reason"), cast("Data", data.get("rule") or {})
     parts = [
-        str(data.get("decision")).replace("_", " "),
-        f" by {decided_by}" if decided_by else "",
+        describe_decision(str(data.get("decision"))),
+        translate("decision.by", " by {name}", name=str(decided_by)) if decided_by else "",
         f" ({reason})" if reason and not (decided_by and reason in _PERSON_REASONS) else "",
-        f": {data['note']}" if data.get("note") else "",
-        "; with other arguments" if data.get("arguments_blob") else "",
-        f"; a rule was added ({rule.get('scope')})" if rule else "",
+        translate("decision.note", ": {text}", text=str(data["note"])) if data.get("note") else "",
+        translate("decision.edited", "; with other arguments") if data.get("arguments_blob") else "",
+        translate("decision.rule", "; a rule was added ({scope})", scope=str(rule.get("scope"))) if rule else "",
     ]
     return "".join(parts)
+
+
+def describe_decision(decision: str) -> str:
+    """Describe a decision in a word or two."""
+    english = DECISIONS.get(decision)
+    return translate(f"decision.{decision}", english) if english else decision.replace("_", " ")
 
 
 def _describe_refusal(data: Data) -> str:
     """Describe why a decision was rejected."""
     if data.get("reason") == "changed" and data.get("call_id"):
-        return "the call has changed, so approval is requested again"
+        return translate("refusal.changed", "the call has changed, so approval is requested again")
     return str(data.get("message") or data.get("reason"))
+
+
+def _describe_child_end(data: Data) -> str:
+    count = format_count(int(data.get("input_tokens") or 0) + int(data.get("output_tokens") or 0))
+    run, status = str(data.get("child_run_id")), str(data.get("status"))
+    text = "{run} is {status} · {count} tokens"
+    return translate("child.ended", text, run=run, status=translate_status(status, status), count=count)
+
+
+def _describe_retry(data: Data) -> str:
+    return translate(
+        "retry.when",
+        "{kind}: again in {time} ({attempt} of {most})",
+        kind=str(data.get("error_kind")),
+        time=format_duration(data.get("delay_ms") or 0),
+        attempt=str(data.get("attempt")),
+        most=str(data.get("max_retries")),
+    )
+
+
+def _describe_usage(data: Data) -> str:
+    read, written = str(data.get("input_tokens", 0)), str(data.get("output_tokens", 0))
+    text = translate("usage.both", "{input} tokens in · {output} out", input=read, output=written)
+    return text + (f" · {format_cost(data['cost_usd'])}" if data.get("cost_usd") else "")
+
+
+def _describe_status_change(data: Data) -> str:
+    before, after = (translate_status(status, status) for status in (str(data.get("from")), str(data.get("to"))))
+    return f"{before} → {after}" + (f"  {data['reason']}" if data.get("reason") else "")
 
 
 _DESCRIPTIONS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
@@ -190,21 +244,32 @@ _DESCRIPTIONS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
         "approval_decided": _describe_decision,
         "approval_refused": _describe_refusal,
         "approval_requested": _describe_request,
-        "child_run_finished": lambda data: (
-            f"{data.get('child_run_id')} is {data.get('status')} · "
-            f"{format_count(int(data.get('input_tokens') or 0) + int(data.get('output_tokens') or 0))} tokens"
+        "child_run_finished": _describe_child_end,
+        "child_run_started": lambda data: translate(
+            "child.begins", "{run} begins: {text}", run=str(data.get("child_run_id")), text=str(data.get("message"))
         ),
-        "child_run_started": lambda data: f"{data.get('child_run_id')} begins: {data.get('message')}",
-        "compaction_failed": lambda data: f"no summary, using an excerpt: {data.get('error')}",
-        "compaction_started": lambda data: f"compacting the conversation ({data.get('reason')})",
-        "context_compacted": lambda data: f"compacted, {plural(int(data.get('kept_messages') or 0), 'message')} kept",
-        "context_recovery_decided": lambda data: f"full: {data.get('decision')}",
+        "compaction_failed": lambda data: translate(
+            "compaction.failed", "no summary, using an excerpt: {reason}", reason=str(data.get("error"))
+        ),
+        "compaction_started": lambda data: translate(
+            "compaction.started", "compacting the conversation ({reason})", reason=str(data.get("reason"))
+        ),
+        "context_compacted": lambda data: translate(
+            "compaction.done",
+            "compacted, {messages} kept",
+            messages=counted(int(data.get("kept_messages") or 0), "message"),
+        ),
+        "context_recovery_decided": lambda data: translate(
+            "compaction.decided", "full: {decision}", decision=str(data.get("decision"))
+        ),
         "file_operation": lambda data: (
             f"{data.get('op')} {data.get('path')}" + ("" if data.get("ok") else f"  {data.get('error')}")
         ),
-        "history_loaded": lambda data: (
-            f"{plural(len(data.get('messages') or ()), 'message')} of"
-            f" {plural(len(data.get('runs') or ()), 'earlier run')}"
+        "history_loaded": lambda data: translate(
+            "history.loaded",
+            "{messages} of {runs}",
+            messages=counted(len(data.get("messages") or ()), "message"),
+            runs=counted(len(data.get("runs") or ()), "earlier run"),
         ),
         "human_request": lambda data: (
             f"{data.get('question')}" + (f"  [{' | '.join(map(str, data['choices']))}]" if data.get("choices") else "")
@@ -213,19 +278,13 @@ _DESCRIPTIONS: Mapping[str, Callable[[Data], str]] = MappingProxyType(
         "images_attached": lambda data: ", ".join(str(image.get("name", "")) for image in data.get("images") or ()),
         "inbox_received": _describe_message,
         "llm_response_delta": _describe_delta,
-        "llm_retry_scheduled": lambda data: (
-            f"{data.get('error_kind')}: again in {format_duration(data.get('delay_ms') or 0)}"
-            f" ({data.get('attempt')} of {data.get('max_retries')})"
-        ),
-        "llm_usage": lambda data: (
-            f"{data.get('input_tokens', 0)} tokens in · {data.get('output_tokens', 0)} out"
-            + (f" · {format_cost(data['cost_usd'])}" if data.get("cost_usd") else "")
-        ),
+        "llm_retry_scheduled": _describe_retry,
+        "llm_usage": _describe_usage,
         "network_decision": _describe_network,
-        "run_state_changed": lambda data: (
-            f"{data.get('from')} → {data.get('to')}" + (f"  {data['reason']}" if data.get("reason") else "")
+        "run_state_changed": _describe_status_change,
+        "skill_catalog_offered": lambda data: translate(
+            "skills.offered", "{skills} offered", skills=counted(int(data.get("offered") or 0), "skill")
         ),
-        "skill_catalog_offered": lambda data: f"{plural(int(data.get('offered') or 0), 'skill')} offered",
         "skill_routed": lambda data: (
             f"{data.get('decided_by', 'model')}  "
             + ", ".join(str(choice.get("mention", "")) for choice in data.get("choices") or ())
@@ -262,9 +321,10 @@ class Step(msgspec.Struct, kw_only=True):
         self.milliseconds = float(took) if isinstance(took, int | float) else 0
         self.output, self.more_lines = _first_lines(result) if self.tool not in _TERSE_TOOLS else ((), 0)
         if self.progress == "done":
-            self.outcome = "exit 0" if code == 0 else ""
+            self.outcome = _describe_exit(0) if code == 0 else ""
         else:
-            self.outcome = f"exit {code}" if code else readable_line(str(result.get("error_kind") or "failed"))
+            kind = str(result.get("error_kind") or translate("step.failed", "failed"))
+            self.outcome = _describe_exit(code) if code else readable_line(kind)
             first = str(result.get("stderr") or "").strip().partition("\n")[0]
             self.reason = readable_line(first)[:_MAX_SUBJECT_CHARS]
 
@@ -322,6 +382,10 @@ def _find_subject(arguments: Mapping[str, Any]) -> str:
     return ""
 
 
+def _describe_exit(code: object) -> str:
+    return translate("step.exit", "exit {code}", code=str(code))
+
+
 def _first_lines(result: Data) -> tuple[tuple[str, ...], int]:
     """Return the first lines that a tool printed, errors first if it failed, and the number of the others."""
     names = ("stdout", "stderr") if result.get("ok") else ("stderr", "stdout")
@@ -332,10 +396,14 @@ def _first_lines(result: Data) -> tuple[tuple[str, ...], int]:
     return tuple(line[:_MAX_SUBJECT_CHARS] for line in lines[:count]), max(len(lines) - count, 0)
 
 
-def step_lines(console: Console, step: Step, *, running_text: str = "running", with_output: bool = False) -> list[Text]:
+def step_lines(console: Console, step: Step, *, running_text: str = "", with_output: bool = False) -> list[Text]:
     """Render a step, and what it printed or the reason of a failure; `running_text` marks a step without a result."""
+    states = {
+        "waiting": translate("step.waiting", "waiting for you"),
+        "running": running_text or translate("step.running", "running"),
+    }
     description = Text.assemble((f"{step.number:>3}  ", "dim"), step.tool, f" {step.subject}")
-    waiting = {"waiting": "waiting for you", "running": running_text}.get(step.progress, "")
+    waiting = states.get(step.progress, "")
     right = Text.assemble(
         (step.outcome, "red" if step.progress == "failed" else "dim"),
         (waiting, "cyan"),
@@ -343,7 +411,7 @@ def step_lines(console: Console, step: Step, *, running_text: str = "running", w
     )
     details = [step.reason] if step.reason else []
     if with_output and step.output:
-        details = [*step.output, *([f"… {plural(step.more_lines, 'more line')}"] if step.more_lines else [])]
+        details = [*step.output, *([f"… {counted(step.more_lines, 'more line')}"] if step.more_lines else [])]
     width = console.width - _DETAIL_INDENT if console.is_terminal else _MAX_SUBJECT_CHARS * 2
     lines = (Text(f"{'':{_DETAIL_INDENT}}{truncate(detail, width)}", style="dim") for detail in details)
     return [justify_line(console, description, right), *lines]
@@ -379,8 +447,8 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
         """Join the commands into one sentence."""
         text = ""
         for label, line in self.commands.items():
-            joint = "" if not text else ", then " if label == THEN else " or "
-            text += f"{joint}`{line}`"
+            joint = translate("wait.then", ", then ") if label == THEN else translate("wait.or", " or ")
+            text += f"{joint if text else ''}`{line}`"
         return text
 
 
@@ -393,10 +461,14 @@ def list_waits(
         case RunStatus.REVIEW_REQUIRED:
             revise = f"{command('runs review revise')} --note TEXT"
             return [
-                Wait(description="a review", commands={"accept": command("runs review approve"), "send back": revise})
+                Wait(
+                    description=translate("wait.review", "a review"),
+                    commands={"accept": command("runs review approve"), "send back": revise},
+                )
             ]
         case RunStatus.REVISION_REQUIRED:
-            return [Wait(description="resume to continue with the review note", commands=resume)]
+            note = translate("wait.revision", "resume to continue with the review note")
+            return [Wait(description=note, commands=resume)]
         case RunStatus.WAITING_FOR_USER | RunStatus.RUNNING:
             several, full_requests = len(pending.questions) > 1, requests or {}
             waits = [
@@ -406,15 +478,18 @@ def list_waits(
                 ),
             ]
             for approval in pending.approvals.open.values():
-                description = f"an approval of {approval.summary or approval.tool}"
+                call = approval.summary or approval.tool
+                description = translate("wait.approval", "an approval of {call}", call=call)
                 if pending.approvals.find_decision(approval.approval_id) is not None:
-                    waits.append(Wait(description=f"{description} (already decided)", commands=resume))
+                    decided = translate("wait.decided", "{what} (already decided)", what=description)
+                    waits.append(Wait(description=decided, commands=resume))
                 else:
                     waits.append(
                         Wait(description=description, commands=build_decision_commands(approval.approval_id, command))
                     )
             if state.waiting_kind == "stopped":
-                waits.append(Wait(description="resume: the run was stopped", commands=resume))
+                stopped = translate("wait.stopped", "resume: the run was stopped")
+                waits.append(Wait(description=stopped, commands=resume))
             if state.waiting_kind == "budget_exceeded":
                 setting = _SETTING.search(state.waiting_message)
                 more = resume["go on"] + (f" --set {setting[1]}=MORE" if setting else "")
@@ -435,8 +510,9 @@ def _build_question_wait(
     call = f" --call {shlex.quote(question.call_id)}" if with_call_id else ""
     sets = " ".join(f"--set {shlex.quote(name)}=TEXT" for name in question.ids)
     answer = sets or ("NUMBER" if question.choices else "TEXT")
+    several = translate("wait.questions", "answers to {count} questions", count=str(len(parts)))
     return Wait(
-        description=f"answers to {len(parts)} questions" if parts else question.question,
+        description=several if parts else question.question,
         choices=tuple(question.choices),
         parts=parts,
         commands={"answer": f"{command('runs answer')} {answer}{call}", THEN: command("runs resume")},
@@ -453,12 +529,17 @@ def build_decision_commands(approval_id: str, command: CommandFor) -> dict[str, 
     }
 
 
+def label_commands(commands: Mapping[str, str]) -> dict[str, str]:
+    """Return commands with their labels in the language in use."""
+    return {translate_label(label): command for label, command in commands.items()}
+
+
 def wait_lines(wait: Wait, *, indent: int, width: int, with_title: bool = True) -> Iterator[RenderableType]:
     """Render one thing a run waits for, optionally with its title."""
     if with_title:
         yield Padding(Text(readable_line(wait.description)), (0, 0, 0, indent), expand=False)
     options = {str(number): readable_line(choice) for number, choice in enumerate(wait.choices, start=1)}
     options |= {readable_line(name): readable_line(text) for name, text in wait.parts.items()}
-    for facts in (options, dict(wait.commands)):
+    for facts in (options, label_commands(wait.commands)):
         if facts:
             yield labeled_table(facts, indent=indent, width=width)

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from skills_runtime.cli.language import translate, translate_error, translate_label, translate_phrase
 from skills_runtime.cli.options import ViewOptions, display_path
 from skills_runtime.cli.output import (
     StatusStyle,
     available_width,
+    counted,
     format_cost,
     format_count,
     format_duration,
@@ -22,7 +25,7 @@ from skills_runtime.cli.output import (
     justify_line,
     labeled_table,
     milliseconds_between,
-    plural,
+    notice_line,
     short_id,
     stderr_console,
     truncate,
@@ -65,7 +68,6 @@ from skills_runtime.storage import open_regular
 from skills_runtime.text import readable_line
 
 _INDENT, _LABEL = 7, 5
-_STORAGE_ERROR = StatusStyle("✗", "stopped", "red")
 TITLE_CELLS = 60
 _REFRESH_PER_SECOND = 12
 _ECHO_CELLS = 3
@@ -158,16 +160,20 @@ def show_outcome(console: Console, ending: RunOutcome, steps: int, *, program: s
     facts = {"hint": hint} if hint else {}
     facts |= {"hint": readable_line(ending.storage_error.hint)} if ending.storage_error else {}
     waits = [] if ending.is_stopped else list_waits(ending.state, ending.pending, command)
-    width = max([_LABEL, *(len(label) for wait in waits for label in wait.commands)])
+    width = max([_LABEL, *(cell_len(translate_label(label)) for wait in waits for label in wait.commands)])
     for wait in waits:
         console.print(Group(*wait_lines(wait, indent=_INDENT, width=width, with_title=len(waits) > 1)))
     if aside := RecordedRun(RunPaths(ending.root)).list_quarantined():
-        facts["quarantined"] = (
-            f"{plural(len(aside), 'new file')} that programs would execute, such as {display_path(Path(aside[0]))}"
+        facts["quarantined"] = translate(
+            "outcome.quarantined",
+            "{files} that programs would execute, such as {path}",
+            files=counted(len(aside), "new file"),
+            path=display_path(Path(aside[0])),
         )
         facts["restore"] = command("runs accept")
     facts |= {"files": display_path(ending.root), "show": command("runs show")}
-    console.print(labeled_table(facts, indent=_INDENT, width=width))
+    labels = {translate_label(label): fact for label, fact in facts.items()}
+    console.print(labeled_table(labels, indent=_INDENT, width=width))
 
 
 def format_usage(state: RunState, steps: int = 0) -> str:
@@ -178,9 +184,9 @@ def format_usage(state: RunState, steps: int = 0) -> str:
     paid = [format_cost(cost)] if cost is not None else []
     return " · ".join(
         [
-            plural(max(steps, state.tool_calls), "step"),
+            counted(max(steps, state.tool_calls), "step"),
             format_duration(elapsed),
-            f"{format_count(tokens)} tokens",
+            translate("usage.tokens", "{count} tokens", count=format_count(tokens)),
             *paid,
         ]
     )
@@ -190,18 +196,26 @@ def _format_result(ending: RunOutcome, command: CommandFor) -> Text:
     """Format the final status and its reason."""
     state, trouble = ending.state, ending.storage_error
     if ending.is_stopped and not trouble:
-        return Text.assemble((" stopped", "bold cyan"), f"; resume with: {command('runs resume')}")
-    sign = _STORAGE_ERROR if trouble else get_status_style(state.status, state.waiting_kind)
-    status_text = "done" if state.status == "completed" else sign.text
+        resume = translate("outcome.resume", "; resume with: {command}", command=command("runs resume"))
+        return Text.assemble((f" {_stopped()}", "bold cyan"), resume)
+    sign = StatusStyle("✗", _stopped(), "red") if trouble else get_status_style(state.status, state.waiting_kind)
+    status_text = translate("outcome.done", "done") if state.status == "completed" else sign.text
     if trouble:
         reason = readable_line(trouble.message)
     elif state.status == "completed":
-        reason = plural(len(state.artifacts), "deliverable")
+        reason = counted(len(state.artifacts), "deliverable")
     else:
         waits = "; ".join(wait.description for wait in list_waits(state, ending.pending, command))
         reason = readable_line(state.failure_reason or "") or readable_line(waits or state.waiting_message)
-        reason = f"exit code {ending.exit_code}" if reason == state.status == "cancelled" else reason
+        if reason == state.status == "cancelled":
+            reason = translate("outcome.exit", "exit code {code}", code=str(ending.exit_code))
+        elif state.failure_reason and (meaning := translate_error(state.error_kind or "", {})):
+            reason = translate("outcome.reason", "{meaning}: {reason}", meaning=meaning, reason=reason)
     return Text.assemble((f" {status_text}", f"bold {sign.style}"), f"  {reason}")
+
+
+def _stopped() -> str:
+    return translate("outcome.stopped", "stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +255,7 @@ class HumanView(View):
         self._steps = Steps()
         self._words = ""
         self._stream = TextStream(console)
-        self._activity, self._activity_start = "starting", clock.monotonic()
+        self._activity, self._activity_start = translate("activity.starting", "starting"), clock.monotonic()
         self._reasoning = ""
         self._hint = ""
         self._live: Live | None = None
@@ -250,13 +264,14 @@ class HumanView(View):
     def start(self, root: Path, run_id: str) -> None:
         """Write the first line."""
         heading = self._heading
-        details = Text(f" · {readable_line(heading.model)} · {heading.workspace} workspace", style="dim")
-        line = Text.assemble(("run ", "bold"), (short_id(run_id), "bold cyan"), "  ")
+        workspace = translate("heading.workspace", "{workspace} workspace", workspace=heading.workspace)
+        details = Text(f" · {readable_line(heading.model)} · {workspace}", style="dim")
+        line = Text.assemble((translate("heading.run", "run "), "bold"), (short_id(run_id), "bold cyan"), "  ")
         width = self._console.width - line.cell_len - details.cell_len if self._console.is_terminal else TITLE_CELLS
         line.append(truncate(readable_line(heading.title), min(max(width, 16), TITLE_CELLS)))
         self._write(line.append_text(details))
         if heading.history:
-            self._write_note(f"session  loaded {heading.history}")
+            self._write_note(translate("heading.session", "session  loaded {history}", history=heading.history))
         self._start_live()
 
     def add_open_calls(self, calls: Iterable[Call]) -> None:
@@ -271,17 +286,18 @@ class HumanView(View):
             case LlmRequestStarted(model=model):
                 self._finish_words()
                 self._words = self._reasoning = ""
-                self._set_activity(f"{readable_line(model)} is answering")
+                name = readable_line(model)
+                self._set_activity(translate("activity.answering", "{model} is answering", model=name))
             case LlmResponseDelta(delta_type="reasoning", text=text):
                 self._reasoning += text[: _MAX_REASONING_CHARS - len(self._reasoning)]
-                self._set_activity(f"thinking · {readable_line(self._reasoning)}", keep_timer=True)
+                self._set_activity(f"{_thinking()} · {readable_line(self._reasoning)}", keep_timer=True)
             case LlmResponseDelta(delta_type="text", text=text):
                 self._show_words(text)
             case LlmResponseFinished(calls=calls):
                 self._finish_answer(is_final=not calls)
             case ToolCallRequested(call_id=call_id) | ToolCallStarted(call_id=call_id):
                 step = self._steps.find(call_id)
-                self._set_activity(f"{step.tool} {step.subject}" if step else "working")
+                self._set_activity(f"{step.tool} {step.subject}" if step else _working())
             case ToolCallFinished(call_id=call_id):
                 self._finish(self._steps.find(call_id))
             case _:
@@ -290,15 +306,16 @@ class HumanView(View):
     def _show_other_event(self, event: Event) -> None:
         match event.payload:
             case ApprovalRequested(tool=tool) if self._asked_here:
-                self._set_activity(f"{readable_line(tool)} is waiting for you")
+                name = readable_line(tool)
+                self._set_activity(translate("activity.call_waits", "{tool} is waiting for you", tool=name))
             case ApprovalDecided(reason="provider", arguments_blob=None) if self._asked_here:
                 pass  # just typed at this terminal
             case RunFailed(details=details):
                 self._hint = readable_line(str(details.get("hint") or ""))
             case HumanRequest() if self._asked_here:
-                self._set_activity("waiting for you")
+                self._set_activity(translate("step.waiting", "waiting for you"))
             case payload if is_skill_notice(payload):
-                self._write(Text(f"notice: {readable_line(skill_note(payload))}", style="yellow"))
+                self._write(Text(notice_line(readable_line(translate_phrase(skill_note(payload)))), style="yellow"))
             case _:
                 note = describe_progress(event)
                 if note is not None:
@@ -328,7 +345,7 @@ class HumanView(View):
 
     def _note_reasoning(self) -> None:
         if preview := readable_line(self._reasoning):
-            self._write_note(f"thought  {preview}")
+            self._write_note(translate("note.thought", "thought  {text}", text=preview))
         self._reasoning = ""
 
     def has_shown(self, answer: str) -> bool:
@@ -338,8 +355,8 @@ class HumanView(View):
     def show_stopping(self) -> None:
         """Confirm Ctrl-C."""
         self._finish_words()
-        self._write_note("stopping; press Ctrl-C again to exit at once")
-        self._set_activity("stopping")
+        self._write_note(translate("note.stopping", "stopping; press Ctrl-C again to exit at once"))
+        self._set_activity(translate("activity.stopping", "stopping"))
 
     def pause(self) -> None:
         """Hold lines back while a question is being asked."""
@@ -352,7 +369,7 @@ class HumanView(View):
         held_lines, self._held_lines = self._held_lines or [], None
         for line in held_lines:
             self._console.print(line)
-        self._set_activity("working")
+        self._set_activity(_working())
         self._start_live()
 
     def finish(self, ending: RunOutcome) -> None:
@@ -417,7 +434,15 @@ class HumanView(View):
         if step is not None:
             for line in step_lines(self._console, step, with_output=self._console.is_terminal):
                 self._write(line)
-        self._set_activity("thinking")
+        self._set_activity(_thinking())
+
+
+def _thinking() -> str:
+    return translate("activity.thinking", "thinking")
+
+
+def _working() -> str:
+    return translate("activity.working", "working")
 
 
 class ChatView(HumanView):
@@ -431,7 +456,8 @@ class ChatView(HumanView):
         """Write why there is no answer, if there is none, and what the turn waits for."""
         self.close()
         if ending.is_stopped and not ending.storage_error:
-            self._console.print(Text(" stopped; your next message continues this turn", style="bold cyan"))
+            text = translate("chat.stopped", " stopped; your next message continues this turn")
+            self._console.print(Text(text, style="bold cyan"))
         elif ending.exit_code:
             show_outcome(self._console, ending, len(self._steps.all), program=self._program, hint=self._hint)
 
@@ -445,7 +471,7 @@ class QuietView(View):
     def show_event(self, event: Event) -> None:
         """Report requested skills that are not available."""
         if is_skill_notice(event.payload):
-            write_notices([skill_note(event.payload)])
+            write_notices([translate_phrase(skill_note(event.payload))])
 
     def finish(self, ending: RunOutcome) -> None:
         """Report why there is no answer."""
@@ -456,15 +482,25 @@ class QuietView(View):
             self._report_waits(ending)
         elif ending.exit_code:
             kind = state.error_kind or str(state.status)
-            write_error(f"the run `{state.run_id}` is {state.status}: {state.failure_reason}", kind=kind, hint="")
+            message = translate(
+                "quiet.failed",
+                "the run `{run}` is {status}: ",
+                run=state.run_id,
+                status=get_status_style(state.status).text,
+            )
+            write_error(f"{message}{state.failure_reason}", kind=kind, hint="")
 
     def _report_waits(self, ending: RunOutcome) -> None:
         state, command = ending.state, CommandFor(self._program, short_id(ending.state.run_id))
         waits = [] if ending.is_stopped else list_waits(state, ending.pending, command)
-        description = "; ".join(wait.description for wait in waits) or state.waiting_message or "it was stopped"
+        description = "; ".join(wait.description for wait in waits) or state.waiting_message
+        description = description or translate("quiet.stopped", "it was stopped")
         kind = state.waiting_kind or ("stopped" if ending.is_stopped else str(state.status))
         hint = "; ".join(wait.join_commands() for wait in waits) or f"`{command('runs resume')}`"
-        write_error(f"the run `{state.run_id}` is waiting: {description}", kind=kind, hint=hint)
+        message = translate(
+            "quiet.waiting", "the run `{run}` is waiting: {description}", run=state.run_id, description=description
+        )
+        write_error(message, kind=kind, hint=hint)
 
 
 class LogView(View):
@@ -520,7 +556,7 @@ def create_view(
         return QuietView(program)
     console = stderr_console(no_color=options.no_color)
     for notice in notices:
-        console.print(Text(f"notice: {readable_line(notice)}", style="dim"))
+        console.print(Text(notice_line(readable_line(notice)), style="dim"))
     view = ChatView if options.is_chat else HumanView
     return view(
         console,

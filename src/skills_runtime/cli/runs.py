@@ -15,7 +15,7 @@ from rich.text import Text
 
 from skills_runtime.cli import runs_control, runs_delete
 from skills_runtime.cli.approval_text import describe_added_rules
-from skills_runtime.cli.language import translate
+from skills_runtime.cli.language import translate, translate_phrase
 from skills_runtime.cli.options import (
     ConfigOptions,
     Json,
@@ -581,7 +581,7 @@ def _page_document(page: Page) -> dict[str, Any]:
         "path": str(page.root),
         "waiting": waiting if state.open else None,
         "metrics": page.metrics.summary(),
-        "notices": [skill_note(skill) for skill in page.skills if is_skill_notice(skill)],
+        "notices": [str(skill_note(skill)) for skill in page.skills if is_skill_notice(skill)],
     }
 
 
@@ -591,7 +591,10 @@ def _show_page(page: Page, command: CommandFor, console: Console) -> None:
     title = Text.assemble((translate("show.run", "run "), "bold"), (state.run_id, "bold cyan"), "  ")
     console.print(title.append_text(status_text(state.status, state.waiting_kind)))
     console.print(labeled_table(_list_facts(page), indent=2, width=_LABEL))
-    notes = {readable_line(skill_note(skill)): "yellow" if is_skill_notice(skill) else "" for skill in page.skills}
+    notes = {
+        readable_line(translate_phrase(skill_note(skill))): "yellow" if is_skill_notice(skill) else ""
+        for skill in page.skills
+    }
     produced = page.view.files.produced
     files = sorted({*produced, *state.artifacts}, key=lambda name: (not name.startswith("deliver"), name))
     sizes = {

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import ConfigOptions, Json, WorkspaceRoot, open_service
-from skills_runtime.cli.output import format_count, plural, short_id, stderr_console, write_json
+from skills_runtime.cli.output import counted, format_count, plural, short_id, stderr_console, write_json
 from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.errors import ValidationFailed
 from skills_runtime.text import readable_line
@@ -94,11 +95,13 @@ def _confirm(lines: Sequence[str], *, yes: bool) -> None:
     for line in lines[:_MAX_LISTED]:
         console.print(Text(f"  {line}"))
     if len(lines) > _MAX_LISTED:
-        console.print(Text(f"  … {len(lines) - _MAX_LISTED} more"))
-    console.print(Text(f"Delete {plural(len(lines), 'run')} for good? [y/N] ", style="bold"), end="")
+        more = translate("delete.more", "  … {count} more", count=str(len(lines) - _MAX_LISTED))
+        console.print(Text(more))
+    question = translate("delete.question", "Delete {runs} for good? [y/N] ", runs=counted(len(lines), "run"))
+    console.print(Text(question, style="bold"), end="")
     console.file.flush()
     if (read_line_sync(sys.stdin.fileno()) or "").strip().lower() not in ("y", "yes"):
-        console.print(Text("nothing was deleted"))
+        console.print(Text(translate("delete.nothing", "nothing was deleted")))
         raise typer.Exit(1)
 
 
@@ -107,7 +110,10 @@ def _write_deleted(deleted: "DeletedRuns", *, as_json: bool) -> int:
         write_json(deleted, pretty=False)
     else:
         size = f"{format_count(deleted.bytes)}B" if deleted.bytes >= 1000 else f"{deleted.bytes} B"
-        sys.stdout.write(f"deleted {plural(len(deleted.run_ids), 'run')}, freed {size}\n")
+        runs = counted(len(deleted.run_ids), "run")
+        sys.stdout.write(translate("delete.done", "deleted {runs}, freed {size}", runs=runs, size=size) + "\n")
         if deleted.skipped:
-            sys.stderr.write(f"kept {plural(len(deleted.skipped), 'run')} that forks or running processes need\n")
+            kept = counted(len(deleted.skipped), "run")
+            text = translate("delete.kept", "kept {runs} that forks or running processes need", runs=kept)
+            sys.stderr.write(f"{text}\n")
     return 0

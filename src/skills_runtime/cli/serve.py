@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
+from rich.cells import cell_len
 
+from skills_runtime.cli.language import translate
 from skills_runtime.cli.options import (
     Assignments,
     ConfigFiles,
@@ -29,7 +31,7 @@ from skills_runtime.cli.options import (
     repeatable,
     resolve_settings,
 )
-from skills_runtime.cli.output import write_json
+from skills_runtime.cli.output import pad, write_json
 from skills_runtime.cli.program import ExampleCommand, UsageError, create_app
 from skills_runtime.clock import SystemClock
 from skills_runtime.errors import ConfigError
@@ -249,20 +251,23 @@ def _serve_until_stopped(
     messages = [*resolved.notices, *notices(resolved.environment.process)]
     own = settings.workspace_root / "skills"
     if settings.skills_dir is None and any(own.glob("*/skill.yaml")):
-        messages.append(f"the skills in {own} are not served; serve only them with `--skills-dir {own}`")
+        text = "the skills in {path} are not served; serve only them with `--skills-dir {path}`"
+        messages.append(translate("serve.own_skills", text, path=str(own)))
     is_local = all(listener.is_loopback for listener in settings.listen)
     if not is_local and all(key.revoked_at is not None for key in _key_file(settings.state).list()):
-        messages.append("remote clients have no access yet; create a key with `keys create NAME --scope execute`")
+        text = "remote clients have no access yet; create a key with `keys create NAME --scope execute`"
+        messages.append(translate("serve.no_keys", text))
     for notice in messages:
-        sys.stderr.write(f"note: {notice}\n")
+        sys.stderr.write(translate("serve.note", "note: {text}", text=notice) + "\n")
 
     def announce(server: "RunningService", listeners: "Sequence[Listener]") -> None:
         served = settings.skills_dir or settings.workspace_root
-        lines = [f"Serving {served} on {', '.join(f'http://{listener.text}' for listener in listeners)}"]
+        addresses = ", ".join(f"http://{listener.text}" for listener in listeners)
+        lines = [translate("serve.serving", "Serving {path} on {addresses}", path=str(served), addresses=addresses)]
         link = server.link_to(page)
         if listeners[0].is_loopback:
-            lines.append(f"Open {link}")
-        sys.stdout.write("\n".join((*lines, "Press Ctrl-C to stop.", "")))
+            lines.append(translate("serve.open", "Open {link}", link=link))
+        sys.stdout.write("\n".join((*lines, translate("serve.stop", "Press Ctrl-C to stop."), "")))
         sys.stdout.flush()
         if on_ready is not None and listeners[0].is_loopback:
             on_ready(link, resolved.environment.process)
@@ -377,7 +382,8 @@ def keys_create(
     if as_json:
         write_json({**_build_document(key), "key": text})
     else:
-        print(f"{text}\n\nThis is the key `{key.name}` ({', '.join(key.scopes)}). It is not shown again.")
+        once = "This is the key `{name}` ({scopes}). It is not shown again."
+        print(f"{text}\n\n{translate('keys.created', once, name=key.name, scopes=', '.join(key.scopes))}")
     return 0
 
 
@@ -392,17 +398,29 @@ def keys_list(
         write_json([_build_document(key) for key in all_keys])
         return 0
     if not all_keys:
-        print("There are no keys.")
+        print(translate("keys.none", "There are no keys."))
         return 0
-    rows = [("NAME", "ID", "SCOPES", "LAST USED", "STATE")]
-    for key in all_keys:
-        state = f"revoked {_format_minute(key.revoked_at)}" if key.revoked_at else "valid"
-        last_used = _format_minute(key.last_used_at) if key.last_used_at else "never"
-        rows.append((key.name, key.id, ",".join(key.scopes), last_used, state))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows = [
+        (
+            translate("keys.name", "NAME"),
+            translate("keys.id", "ID"),
+            translate("keys.scopes", "SCOPES"),
+            translate("keys.last_used", "LAST USED"),
+            translate("keys.state", "STATE"),
+        )
+    ]
+    rows += map(_list_facts, all_keys)
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        print("  ".join(pad(text, width) for text, width in zip(row, widths, strict=True)).rstrip())
     return 0
+
+
+def _list_facts(key: "ApiKey") -> tuple[str, str, str, str, str]:
+    valid, never = translate("keys.valid", "valid"), translate("keys.never", "never")
+    state = translate("keys.revoked_at", "revoked {time}", time=_format_minute(key.revoked_at or ""))
+    last_used = _format_minute(key.last_used_at) if key.last_used_at else never
+    return key.name, key.id, ",".join(key.scopes), last_used, state if key.revoked_at else valid
 
 
 @keys.command("revoke", cls=ExampleCommand, epilog="keys revoke ci\nkeys revoke 0a1b2c3d4e5f")
@@ -413,7 +431,7 @@ def keys_revoke(
     """Revoke a key; running services reject it at once."""
     revoked = _key_file().revoke(key)
     _write_audit_entry("key_revoked", revoked)
-    print(f"Revoked {revoked.name} ({revoked.id}).")
+    print(translate("keys.revoked", "Revoked {name} ({id}).", name=revoked.name, id=revoked.id))
     return 0
 
 

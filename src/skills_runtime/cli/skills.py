@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from skills_runtime.cli import skills_install, skills_run, skills_scan
+from skills_runtime.cli.language import current_catalog, translate
 from skills_runtime.cli.options import (
     Assignments,
     ConfigFiles,
@@ -23,7 +24,7 @@ from skills_runtime.cli.options import (
     repeatable,
     resolve_settings,
 )
-from skills_runtime.cli.output import plural, write_json
+from skills_runtime.cli.output import counted, notice_line, pad, write_json
 from skills_runtime.cli.program import ExampleCommand, UsageError, create_app, interrupts
 from skills_runtime.errors import EXIT_CODES, NotFound, SkillsRuntimeError, ValidationFailed
 from skills_runtime.text import readable_line
@@ -46,12 +47,7 @@ app.add_typer(skills_scan.app)
 
 MAX_LIMIT = 100
 _DESCRIPTION_CHARS = 100
-_ROUTING_TEXTS = {
-    "mention": "decided: the task names the skill",
-    "trigger": "decided: the task contains a trigger of the skill",
-    "path": "decided: the task mentions files that match the skill",
-    "model": "not decided: the model chooses; best matches by shared words",
-}
+_STATE_CELLS = 9
 
 
 @app.command(
@@ -81,10 +77,14 @@ def skills_validate(
         write_json({"valid": valid == len(reports), "skills": reports})
     else:
         for report in reports:
-            print(f"{'valid    ' if report.valid else 'not valid'} {readable_line(report.path)}")
+            text = "{valid, select, yes {valid} other {not valid}}"
+            verdict = translate("skills.verdict", text, valid="yes" if report.valid else "no")
+            print(f"{pad(verdict, _STATE_CELLS)} {readable_line(report.path)}")
             _show_diagnostics(report.diagnostics)
         if len(reports) > 1:
-            print(f"{plural(len(reports), 'skill')}: {valid} valid, {len(reports) - valid} not")
+            text = "{skills}: {valid} valid, {invalid} not"
+            skills, invalid = counted(len(reports), "skill"), str(len(reports) - valid)
+            print(translate("skills.validated", text, skills=skills, valid=str(valid), invalid=invalid))
     codes = {
         diagnostic.code for report in reports for diagnostic in report.diagnostics if diagnostic.severity == "error"
     }
@@ -98,9 +98,16 @@ def _show_diagnostics(diagnostics: "Sequence[Diagnostic]") -> None:
             + (f":{diagnostic.line}" if diagnostic.line else "")
             + (f":{diagnostic.column}" if diagnostic.line and diagnostic.column else "")
         )
-        print(f"  {diagnostic.severity:7} {path}  {readable_line(diagnostic.message)} [{diagnostic.code}]")
+        severity = pad(_describe_severity(diagnostic.severity), 7)
+        print(f"  {severity} {path}  {readable_line(diagnostic.message)} [{diagnostic.code}]")
         if diagnostic.hint and diagnostic.severity != "info":
-            print(f"          hint: {readable_line(diagnostic.hint)}")
+            hint = current_catalog().finding_hint(diagnostic.code) or readable_line(diagnostic.hint)
+            print(translate("skills.finding_hint", "          hint: {text}", text=hint))
+
+
+def _describe_severity(severity: str) -> str:
+    severities = "{severity, select, error {error} warning {warning} info {info} other {{severity}}}"
+    return translate("skills.severity", severities, severity=severity)
 
 
 @app.command(
@@ -132,24 +139,33 @@ def skills_show(
 
 def _show_skill(skill: Mapping[str, Any]) -> None:
     """Print a skill."""
-    print(readable_line(skill["name"] or "no name"))
+    print(readable_line(skill["name"] or translate("skill.no_name", "no name")))
     if skill["description"]:
         print(f"  {readable_line(skill['description'])}")
-    for label in ("mention", "directory", "license", "compatibility"):
-        if skill[label]:
-            print(f"{label}: {readable_line(skill[label])}")
+    labels = {
+        "mention": translate("skill.mention", "mention: "),
+        "directory": translate("skill.directory", "directory: "),
+        "license": translate("skill.license", "license: "),
+        "compatibility": translate("skill.compatibility", "compatibility: "),
+    }
+    for name, label in labels.items():
+        if skill[name]:
+            print(f"{label}{readable_line(skill[name])}")
     if skill["allowed_tools"]:
-        print(f"allowed tools: {readable_line(', '.join(skill['allowed_tools']))}")
+        allowed = readable_line(", ".join(skill["allowed_tools"]))
+        print(translate("skill.allowed_tools", "allowed tools: {names}", names=allowed))
     other_fields = [name for name in skill["fields"] if name not in ("license", "compatibility", "allowed-tools")]
     if other_fields:
-        print(f"other fields: {readable_line(', '.join(other_fields))}")
+        names = readable_line(", ".join(other_fields))
+        print(translate("skill.other_fields", "other fields: {names}", names=names))
     if skill["run"] is not None:
-        print(f"action run: {skill['run'].runtime}")
-    print(f"body: {plural(skill['body']['lines'], 'line')}\nfiles:")
+        print(translate("skill.action", "action run: {runtime}", runtime=str(skill["run"].runtime)))
+    print(translate("skill.body", "body: {lines}", lines=counted(skill["body"]["lines"], "line")))
+    print(translate("skill.files", "files:"))
     for file in skill["files"]:
         print(f"  {readable_line(file)}")
     if skill["diagnostics"]:
-        print("findings:")
+        print(translate("skill.findings", "findings:"))
         _show_diagnostics(skill["diagnostics"])
 
 
@@ -197,17 +213,30 @@ def skills_route(
 def _show_routing(explained: "RoutingExplanation") -> None:
     """Print the routing decision."""
     for notice in explained.notices:
-        print(f"notice: {readable_line(notice)}")
-    print(_ROUTING_TEXTS[explained.decided_by] if explained.choices else "no skill matches this task")
+        print(notice_line(readable_line(notice)))
+    decision = (
+        "{by, select, nobody {no skill matches this task} mention {decided: the task names the skill}"
+        " trigger {decided: the task contains a trigger of the skill}"
+        " path {decided: the task mentions files that match the skill}"
+        " other {not decided: the model chooses; best matches by shared words}}"
+    )
+    print(translate("route.decision", decision, by=explained.decided_by if explained.choices else "nobody"))
     for number, choice in enumerate(explained.choices, 1):
         print(f"{number:3}. {readable_line(choice.mention)}  {choice.rule} {choice.score:.2f}")
-        print(f"     why: {readable_line(choice.reason)}")
-        print(f"     in the prompt: {readable_line(choice.prompt) or 'not listed; it does not fit'}")
+        print(translate("route.why", "     why: {reason}", reason=readable_line(choice.reason)))
+        text = "     in the prompt: {line, select, none {not listed; it does not fit} other {{line}}}"
+        print(translate("route.prompt", text, line=readable_line(choice.prompt)))
     report = explained.catalog
-    tokens = f"in {report.tokens} of {report.budget_tokens} tokens"
-    hidden = f"; {plural(report.hidden, 'skill')} only users may call" if report.hidden else ""
-    reason = f"; {report.reason}" if report.reason else ""
-    print(f"the model sees {plural(report.offered, 'skill')}, {tokens}{hidden}{reason}")
+    seen = translate(
+        "route.seen",
+        "the model sees {skills}, in {tokens} of {budget} tokens",
+        skills=counted(report.offered, "skill"),
+        tokens=str(report.tokens),
+        budget=str(report.budget_tokens),
+    )
+    hidden = translate("route.hidden", "; {skills} only users may call", skills=counted(report.hidden, "skill"))
+    reason = translate("route.reason", "; {reason}", reason=report.reason or "")
+    print(f"{seen}{hidden if report.hidden else ''}{reason if report.reason else ''}")
 
 
 @app.command(
@@ -263,11 +292,16 @@ def _write_next_steps(directory: Path, runtime: "Runtime | None") -> None:
         library = load_library(resolve_settings(ConfigOptions()))
         is_usable = any(skill.directory == directory.resolve() for skill in library.list())
     except SkillsRuntimeError as error:  # the skill is there all the same
-        sys.stderr.write(f"notice: the skill is not trusted yet: {readable_line(error.message)}\n")
+        text = "the skill is not trusted yet: {problem}"
+        sys.stderr.write(
+            notice_line(translate("skills.not_trusted_yet", text, problem=readable_line(error.message))) + "\n"
+        )
         is_usable = False
     near = Path(display_path(directory))
     commands = next_commands(directory.name, near, runtime, source=None if is_usable else near.parent)
-    sys.stderr.write("next:\n" + "".join(f"  {readable_line(command)}\n" for command in commands))
+    sys.stderr.write(
+        translate("skills.next", "next:") + "\n" + "".join(f"  {readable_line(command)}\n" for command in commands)
+    )
 
 
 @app.command("list", cls=ExampleCommand, epilog="skills list --workspace-root ./project --json\nskills list --watch")
@@ -310,7 +344,7 @@ async def _watch(resolved: "Resolved", *, as_json: bool) -> None:
         if not as_json:
             _show_list(list_skills(resolved))
             sys.stdout.flush()
-        sys.stderr.write("watching for changes; press Ctrl-C to stop\n")
+        sys.stderr.write(translate("skills.watching", "watching for changes; press Ctrl-C to stop") + "\n")
         sys.stderr.flush()
         async with aclosing(watch_skills(lambda: load_library(resolved), since=since, stop=stop)) as updates:
             async for changes in updates:
@@ -327,25 +361,57 @@ def _show_list(skill_list: "SkillList") -> None:
     """Print the list of skills."""
     for skill in sorted(skill_list.skills, key=lambda skill: skill.state == "built-in"):
         program = f"  [{skill.runtime}]" if skill.runtime else ""
-        print(f"{skill.state.replace('-', ' '):9} {readable_line(skill.mention or skill.name)}{program}")
-        _show_about(skill.reason or skill.description, skill.path)
+        print(
+            f"{pad(_describe_state(skill.state), _STATE_CELLS)} {readable_line(skill.mention or skill.name)}{program}"
+        )
+        is_own_reason = skill.state == "untrusted" and skill.mention
+        reason = _explain_untrusted(skill.name, skill.reason) if is_own_reason else skill.reason
+        _show_about(reason or skill.description, skill.path)
     for problem in skill_list.problems:
-        print(f"{problem.severity}: {readable_line(problem.message)}")
+        severity = _describe_severity(problem.severity)
+        print(translate("skills.problem", "{severity}: {text}", severity=severity, text=readable_line(problem.message)))
         if problem.locator and problem.locator not in problem.message:
-            print(f"  at {readable_line(problem.locator)}")
+            print(translate("skills.at", "  at {place}", place=readable_line(problem.locator)))
         if problem.hint:
-            print(f"  hint: {readable_line(problem.hint)}")
+            print(translate("error.hint", "  hint: {text}", text=readable_line(problem.hint)))
     if len(skill_list.skills) > 1:
         numbers = Counter(skill.state for skill in skill_list.skills)
-        states = ", ".join(f"{number} {state.replace('-', ' ')}" for state, number in sorted(numbers.items()))
-        print(f"{plural(len(skill_list.skills), 'skill')}: {states}")
+        states = translate("list.joint", ", ").join(
+            translate("skills.of_state", "{count} {state}", count=str(number), state=_describe_state(state))
+            for state, number in sorted(numbers.items())
+        )
+        skills = counted(len(skill_list.skills), "skill")
+        print(translate("skills.total", "{skills}: {states}", skills=skills, states=states))
     if all(skill.state == "built-in" for skill in skill_list.skills):
-        print("create your own with `skills new NAME`; a built-in skill is used when a task names it")
+        text = "create your own with `skills new NAME`; a built-in skill is used when a task names it"
+        print(translate("skills.create", text))
+
+
+def _explain_untrusted(name: str, reason: str) -> str:
+    text = "{reason, select, none {{name}} other {{reason}}}"
+    return translate("skills.untrusted", text, reason=reason, name=name)
+
+
+def _describe_state(state: str) -> str:
+    states = (
+        "{state, select, offered {offered} built_in {built in} changed {changed} shadowed {shadowed}"
+        " untrusted {untrusted} broken {broken} other {{state}}}"
+    )
+    return translate("skills.state", states, state=state.replace("-", "_"))
+
+
+def _describe_change(change: str) -> str:
+    changes = (
+        "{change, select, added {added} changed {changed} removed {removed} broken {broken} warning {warning}"
+        " other {{change}}}"
+    )
+    return translate("skills.change", changes, change=change)
 
 
 def show_change(change: "SkillChange") -> None:
     """Print one change."""
-    print(f"{change.change:9} {readable_line(change.mention or change.name or change.path)}")
+    name = readable_line(change.mention or change.name or change.path)
+    print(f"{pad(_describe_change(change.change), _STATE_CELLS)} {name}")
     _show_about(change.reason or change.description, change.path)
 
 
@@ -376,16 +442,21 @@ def skills_trust(
 
     store, skill = TrustStore(state_home()), _find_to_trust(check_text(target, "NAME|DIR"))
     if skill is not None:
-        change, path, label = (store.forget_skill if remove else store.trust_skill), skill, f"the skill {skill}"
+        change, path, label = (
+            (store.forget_skill if remove else store.trust_skill),
+            skill,
+            translate("trust.skill", "the skill {path}", path=str(skill)),
+        )
     else:
         path = find_project_root(parse_path(target, option="DIR"))
         change, label = (store.forget if remove else store.trust), str(path)
     is_changed = change(path)
-    if remove:
-        outcome = "is no longer trusted" if is_changed else "was not trusted"
-    else:
-        outcome = "is now trusted" if is_changed else "is already trusted"
-    print(f"{readable_line(label)} {outcome}")
+    outcome = ("forgotten" if is_changed else "untrusted") if remove else ("new" if is_changed else "old")
+    text = (
+        "{what} {outcome, select, forgotten {is no longer trusted} untrusted {was not trusted} new {is now trusted}"
+        " other {is already trusted}}"
+    )
+    print(translate("trust.changed", text, what=readable_line(label), outcome=outcome))
     return 0
 
 

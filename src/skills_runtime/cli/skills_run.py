@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from skills_runtime.cli.language import translate, translate_error
 from skills_runtime.cli.options import (
     Assignments,
     ConfigFiles,
@@ -21,7 +22,7 @@ from skills_runtime.cli.options import (
     repeatable,
     resolve_settings,
 )
-from skills_runtime.cli.output import format_cost, plural, write_json
+from skills_runtime.cli.output import format_cost, notice_line, plural, write_json
 from skills_runtime.cli.program import ExampleCommand, create_app, exit_code_for_signal, interrupts, write_error
 from skills_runtime.errors import EXIT_CODES, ValidationFailed
 from skills_runtime.text import one_line, readable_line
@@ -170,7 +171,7 @@ def _show_report(report: "EvalReport") -> None:
         rate = part.pass_rate
         assertions = "unknown" if rate is None else f"{rate.mean:.0%} ± {rate.stddev:.0%}"
         time, tokens = _format_spread(part.time_seconds), _format_spread(part.tokens)
-        cost = format_cost(part.cost_usd).removeprefix("cost ")
+        cost = format_cost(part.cost_usd) if part.cost_usd is not None else "unknown"
         usage = f"time {time} s, tokens {tokens}, cost {cost}"
         print(
             f"{name.replace('_', ' ')}: {_format_rate(part.passed)} of trials pass\n  assertions {assertions}, {usage}"
@@ -371,19 +372,21 @@ def _write_execution(execution: "Execution", directory: Path, command: str, *, a
         if error is None:
             _write_output(execution.output)
         for refusal in record.refused:
-            sys.stderr.write(
-                f"notice: the artifact `{one_line(refusal.path)}` was not saved: {one_line(refusal.reason)}\n"
-            )
+            text = "the artifact `{path}` was not saved: {reason}"
+            path, reason = one_line(refusal.path), one_line(refusal.reason)
+            sys.stderr.write(notice_line(translate("exec.refused", text, path=path, reason=reason)) + "\n")
     if error is None:
         return 0
     kind = ERROR_KINDS.get(error.code, "exit_code")
     if not as_json:
         sys.stderr.write(execution.stderr)
-        hint = f"its files are in {display_path(directory)}; `{command}` shows it"
+        text = "its files are in {path}; `{command}` shows it"
+        hint = translate("exec.files", text, path=display_path(directory), command=command)
         if error.code == "timeout":
-            settings = f"`timeout` in the `skill.yaml` of `{one_line(record.skill)}`"
-            hint = f"`--timeout-ms`, or {settings}, raises the limit; {hint}"
-        write_error(error.message, kind=kind, hint=hint)
+            text = "`--timeout-ms`, or `timeout` in the `skill.yaml` of `{skill}`, raises the limit; {hint}"
+            hint = translate("exec.timeout", text, skill=one_line(record.skill), hint=hint)
+        meaning = translate_error(kind, {"exit_code": record.exit_code})
+        write_error(error.message, kind=kind, hint=hint, meaning=meaning)
     return EXIT_CODES[kind]
 
 

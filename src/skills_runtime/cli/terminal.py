@@ -25,13 +25,13 @@ from skills_runtime.cli.approval_text import (
     rule_paragraph,
 )
 from skills_runtime.cli.approvals import parse_arguments
-from skills_runtime.cli.language import translate
+from skills_runtime.cli.language import translate, translate_label
 from skills_runtime.cli.options import Approving, ViewOptions, display_path, login_name
 from skills_runtime.cli.output import (
+    counted,
     format_duration,
     labeled_table,
     local_time,
-    plural,
     short_approval_id,
     stderr_console,
 )
@@ -53,8 +53,6 @@ DETAIL_COMMANDS = frozenset({"?", "v"})
 MIN_PAGE_ROWS = 8
 ONCE, SESSION = Decision(decision="approved"), Decision(decision="approved_for_session")
 INDENT = 5
-ANSWER, ALLOW, REASON, ADD = (f"{'':{INDENT}}{prompt} " for prompt in ("answer>", "allow?", "why?", "add it?"))
-COMMAND, ARGUMENTS, SURE = (f"{'':{INDENT}}{prompt} " for prompt in ("command>", "arguments>", "type yes>"))
 
 
 def is_interactive() -> bool:
@@ -98,7 +96,8 @@ class Terminal:
             self._console.file.write("".join(page))
             if not rows:
                 return True
-            typed = await self.read(f"{'':{INDENT}}{plural(len(rows), 'more line')}; press enter to show, q to skip> ")
+            left = counted(len(rows), "more line")
+            typed = await self.read(translate("prompt.page", "{lines}; press enter to show, q to skip>", lines=left))
             if typed is None or typed.strip():
                 return False
 
@@ -112,7 +111,7 @@ class Terminal:
 
     async def read(self, prompt: str) -> str | None:
         """Prompt for a line; return None at the end of the input."""
-        self._console.print(Text(prompt, style="bold cyan"), end="")
+        self._console.print(Text(f"{'':{INDENT}}{prompt} ", style="bold cyan"), end="")
         self._console.file.flush()
         try:
             line = await read_line(self._fd)
@@ -249,15 +248,15 @@ class TerminalHuman:
             except TimeoutError:
                 answer = None
             if answer is None:
-                self._terminal.hint("the question stays open; answer it later")
+                self._terminal.hint(translate("question.open", "the question stays open; answer it later"))
                 raise Parked(call_id)
             return answer
 
     async def _answer(self, question: Question) -> str | None:
-        while (line := await self._terminal.read(ANSWER)) is not None:
+        while (line := await self._terminal.read(translate("prompt.answer", "answer>"))) is not None:
             if line.strip():
                 return resolve_choice(line, [choice.label for choice in question.choices])
-            self._terminal.hint("type an answer, or press Ctrl-D to answer later")
+            self._terminal.hint(translate("question.empty", "type an answer, or press Ctrl-D to answer later"))
         return None
 
 
@@ -302,15 +301,15 @@ class TerminalApprover:
         self, request: ApprovalRequest, details: Sequence[RenderableType], *, is_fully_shown: bool
     ) -> Decision | None:
         """Read a decision; None at the end of input. A call is shown in full before it can be approved."""
-        while (line := await self._terminal.read(ALLOW)) is not None:
+        while (line := await self._terminal.read(translate("prompt.allow", "allow?"))) is not None:
             command, _, argument = line.strip().partition(" ")
             command = command.lower()
             if command in DETAIL_COMMANDS or (not is_fully_shown and command in YES_COMMANDS):
                 is_fully_shown = await self._terminal.show_pages(*details) or is_fully_shown
                 if command not in DETAIL_COMMANDS:
-                    self._terminal.hint(
-                        "this is the whole call; answer again" if is_fully_shown else "the call was not shown in full"
-                    )
+                    whole = translate("approval.whole", "this is the whole call; answer again")
+                    part = translate("approval.part", "the call was not shown in full")
+                    self._terminal.hint(whole if is_fully_shown else part)
                     self._terminal.discard_input()
                 continue
             decision = await self._apply_command(command, argument.strip(), request)
@@ -323,9 +322,9 @@ class TerminalApprover:
         """Return the decision for a command, or None if it decides nothing."""
         match command, argument:
             case (("y" | "yes"), ""):
-                return await self._confirm(request, ONCE, "it once", sure=command == YES)
+                return await self._confirm(request, ONCE, sure=command == YES)
             case "s", "":
-                return await self._confirm(request, SESSION, "this exact call for the session")
+                return await self._confirm(request, SESSION)
             case "f", "":
                 return await self._approve_with_rule(request, "folder")
             case "a", "":
@@ -333,22 +332,27 @@ class TerminalApprover:
             case "", _:
                 return Decision(decision="denied")
             case (("n" | "no"), _):
-                return Decision(decision="denied", note=argument or (await self._terminal.read(REASON) or "").strip())
+                return Decision(decision="denied", note=argument or await self._read_reason())
             case "q", _:
                 return Decision(decision="abort", note=argument)
             case "e", "":
                 return await self._approve_edited(request)
             case _:
-                self._terminal.hint("answer with y, s, f, a or n; ? shows details and more keys")
+                keys = translate("approval.keys", "answer with y, s, f, a or n; ? shows details and more keys")
+                self._terminal.hint(keys)
         return None
 
-    async def _confirm(
-        self, request: ApprovalRequest, decision: Decision, grant: str, *, sure: bool = False
-    ) -> Decision | None:
+    async def _read_reason(self) -> str:
+        return (await self._terminal.read(translate("prompt.reason", "why?")) or "").strip()
+
+    async def _confirm(self, request: ApprovalRequest, decision: Decision, *, sure: bool = False) -> Decision | None:
         """Approve a call; high risk needs a typed `yes`."""
         if sure or request.risk.get("level") != "high":
             return decision
-        self._terminal.hint(f"high risk: type `yes` to allow {grant}")
+        sure_text = (
+            "high risk: type `yes` to allow {scope, select, once {it once} other {this exact call for the session}}"
+        )
+        self._terminal.hint(translate("approval.sure", sure_text, scope="once" if decision is ONCE else "session"))
         return decision if await self._confirm_typed() else None
 
     async def _approve_with_rule(self, request: ApprovalRequest, scope: RuleScope) -> Decision | None:
@@ -359,15 +363,16 @@ class TerminalApprover:
                 raise ValidationFailed("there is no file for rules", hint="approve it once")
             self._terminal.show(*rule_lines(rule, scope, display_path(self._rule_file)))
             self._terminal.discard_input()
-            if (await self._terminal.read(ADD) or "").strip().lower() not in ("y", YES):
-                self._terminal.hint("no rule was added; answer again")
+            if (await self._terminal.read(translate("prompt.add", "add it?")) or "").strip().lower() not in ("y", YES):
+                self._terminal.hint(translate("approval.no_rule", "no rule was added; answer again"))
                 return None
             decision = approve_with_rule(request, scope, self._rule_file)
         except SkillsRuntimeError as error:
             self._terminal.hint(f"{error.message}; {error.hint}")
             self._terminal.discard_input()  # what was typed ahead answered another question
             return None
-        self._terminal.hint(f"added to {display_path(self._rule_file)}; delete it there to be asked again")
+        added = "added to {file}; delete it there to be asked again"
+        self._terminal.hint(translate("approval.rule_added", added, file=display_path(self._rule_file)))
         return decision
 
     def _rules(self, request: ApprovalRequest) -> Mapping[RuleScope, Rule]:
@@ -376,21 +381,22 @@ class TerminalApprover:
     async def _approve_edited(self, request: ApprovalRequest) -> Decision | None:
         """Approve an edited call: a shell line is typed as text, other arguments as JSON."""
         line = find_line_argument(request)
-        typed = (await self._terminal.read(COMMAND if line else ARGUMENTS) or "").strip()
+        command, arguments = translate("prompt.command", "command>"), translate("prompt.arguments", "arguments>")
+        typed = (await self._terminal.read(command if line else arguments) or "").strip()
         if not typed:
             return None
         try:
-            arguments = {**request.details, line: typed} if line else parse_arguments(typed)
+            edited = {**request.details, line: typed} if line else parse_arguments(typed)
         except ValidationFailed as error:
             self._terminal.hint(f"{error.message}; {error.hint}")
             return None
-        instead = Text.assemble(("instead: ", "dim"), readable(typed))
+        instead = Text.assemble((translate("approval.instead", "instead: "), "dim"), readable(typed))
         self._terminal.show(Padding(instead, (0, 0, 0, INDENT), expand=False))
-        return Decision(decision="approved", arguments=arguments) if await self._confirm_typed() else None
+        return Decision(decision="approved", arguments=edited) if await self._confirm_typed() else None
 
     async def _confirm_typed(self) -> bool:
         self._terminal.discard_input()
-        return (await self._terminal.read(SURE) or "").strip().lower() == YES
+        return (await self._terminal.read(translate("prompt.sure", "type yes>")) or "").strip().lower() == YES
 
 
 def find_line_argument(request: ApprovalRequest) -> str | None:
@@ -425,11 +431,16 @@ def detail_lines(request: ApprovalRequest, timeout_ms: int | None = None) -> Ite
     yield from call_lines(request, indent=INDENT + 2, full=True).lines
     yield fact_lines(request, indent=INDENT + 2)
     name = short_approval_id(request.approval_id)
-    expires = f"until {local_time(request.expires_at)}" if request.expires_at else ""
-    waits = f"after {format_duration(timeout_ms)} without an answer the run waits" if timeout_ms else ""
-    later = f"answer later with `approvals approve {name}`" if name else ""
-    open_text = "; ".join(filter(None, (expires, waits, later)))
-    facts = {**({"open": open_text} if open_text else {}), **describe_keys()}
+    until, after = local_time(request.expires_at), format_duration(timeout_ms)
+    silence = "after {time} without an answer the run waits"
+    command = "answer later with `approvals approve {id}`"
+    open_facts = (
+        translate("approval.until", "until {time}", time=until) if request.expires_at else "",
+        translate("approval.wait", silence, time=after) if timeout_ms else "",
+        translate("approval.answer_later", command, id=name) if name else "",
+    )
+    open_text = translate("approval.joint", "; ").join(filter(None, open_facts))
+    facts = {**({translate_label("open"): open_text} if open_text else {}), **describe_keys()}
     yield labeled_table(facts, indent=INDENT + 2, width=LABEL)
 
 
@@ -468,9 +479,10 @@ def is_shown_in_full(request: ApprovalRequest) -> bool:
 
 def rule_lines(rule: Rule, scope: RuleScope, file: str) -> Iterator[RenderableType]:
     """Render a rule in full, and what it allows."""
-    yield _paragraph(f"this rule in {file} allows {describe_rule(rule, scope)}", style="bold")
+    what = describe_rule(rule, scope)
+    yield _paragraph(translate("rule.shown", "this rule in {file} allows {what}", file=file, what=what), style="bold")
     yield rule_paragraph(rule, indent=INDENT + 2)
-    yield _paragraph("[y] approve and add it  anything else cancels", style="dim")
+    yield _paragraph(translate("rule.keys", "[y] approve and add it  anything else cancels"), style="dim")
 
 
 def _paragraph(text: str, *, style: str) -> RenderableType:

@@ -58,6 +58,7 @@ from skills_runtime.config.problems import (
 )
 from skills_runtime.config.providers import DEFAULT_PROVIDER, expand_model
 from skills_runtime.errors import ConfigError, NotFound, ValidationFailed
+from skills_runtime.messages import phrase
 from skills_runtime.text import printable
 
 USER_FILE = "config.yaml"
@@ -398,13 +399,13 @@ def describe_source(source: str, user_home: Path) -> str:
     name = source.partition("#")[0]
     kind, _, rest = name.partition(":")
     if name == "yaml:embedded_default":
-        return "the defaults"
+        return phrase("origin.defaults", "the defaults")
     if kind == "yaml":
         path = Path(rest.partition(":")[2])
         return f"~/{path.relative_to(user_home)}" if path.is_relative_to(user_home) else str(path)
     if kind == "env":
-        return f"the variable {rest}"
-    return "the command line or session" if kind == "session_settings" else name
+        return phrase("origin.variable", "the variable {name}", name=rest)
+    return phrase("origin.session", "the command line or session") if kind == "session_settings" else name
 
 
 def explain(resolved: Resolved) -> list[Origin]:

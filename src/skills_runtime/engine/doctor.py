@@ -25,6 +25,7 @@ from skills_runtime.engine.agent_factory import find_model_problem
 from skills_runtime.errors import ConfigError, ModelError, SkillsRuntimeError
 from skills_runtime.ledger import open_ledger
 from skills_runtime.llm import Endpoint, EndpointProbe, probe_endpoint, probe_model
+from skills_runtime.messages import phrase
 from skills_runtime.runs import runs_root
 from skills_runtime.sandbox import PROMISES, Capabilities, Gap, OsSandbox, UnavailableSandbox, build_sandbox
 from skills_runtime.skills import SkillList, find_bundled_skills, is_trusted, list_skills, resolve_discovery_paths
@@ -44,11 +45,10 @@ ANSWER_SECONDS = 20.0
 LOW_DISK_BYTES = 1 << 30
 FULL_DISK_BYTES = 50 << 20
 _INIT = "skills-runtime init"
-_KEY_ORIGINS = {"process": "from the environment", "dotenv": "from `.env`", "stored": "stored for this address"}
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one check."""
+    """The result of one check; its texts are phrases where they are ours, so that they can be translated."""
 
     name: str
     status: CheckStatus
@@ -57,6 +57,12 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """The next command, or what else to do."""
     details: tuple[str, ...] = ()
     """More lines about the fact, such as further problems."""
+
+    @property
+    def document(self) -> dict[str, object]:
+        """Return the check as plain data."""
+        fields = {name: str(getattr(self, name)) for name in ("name", "status", "fact", "fix")}
+        return {**fields, "details": list(map(str, self.details))}
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +78,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def document(self) -> dict[str, object]:
         """Return the diagnosis as plain data."""
-        return {"can_run": self.can_run, "checks": [msgspec.to_builtins(check) for check in self.checks]}
+        return {"can_run": self.can_run, "checks": [check.document for check in self.checks]}
 
 
 def diagnose(workspace: Path, load_settings: Callable[[], Resolved]) -> Diagnosis:
@@ -105,37 +111,49 @@ def diagnose(workspace: Path, load_settings: Callable[[], Resolved]) -> Diagnosi
 
 def check_python() -> Check:
     """Report the interpreter, which was new enough to come this far."""
-    return Check(name="python", status="ok", fact=f"Python {platform.python_version()} at {sys.executable}")
+    fact = phrase("doctor.python", "Python {version} at {path}", version=platform.python_version(), path=sys.executable)
+    return Check(name="python", status="ok", fact=fact)
 
 
 def check_commands(environ: Mapping[str, str]) -> Check:
     """Check whether a shell finds the commands."""
     missing = [name for name in COMMANDS if shutil.which(name, path=environ.get("PATH", "")) is None]
     if not missing:
-        return Check(name="commands", status="ok", fact=f"{', '.join(COMMANDS)} are on the PATH")
+        fact = phrase("doctor.commands", "{names} are on the PATH", names=", ".join(COMMANDS))
+        return Check(name="commands", status="ok", fact=fact)
     directories = (home(environ) / ".local/bin", Path(sys.executable).parent)
     directory = next((path for path in directories if (path / COMMANDS[0]).exists()), None)
     fix = f'export PATH={shlex.quote(str(directory))}:"$PATH"' if directory else "make install"
-    return Check(name="commands", status="warning", fact=f"not on the PATH: {', '.join(missing)}", fix=fix)
+    fact = phrase("doctor.commands_missing", "not on the PATH: {names}", names=", ".join(missing))
+    return Check(name="commands", status="warning", fact=fact, fix=fix)
 
 
 def check_extras(installed: Sequence[str]) -> Check:
     """Report the optional packages."""
     missing = [name for name in EXTRAS if name not in installed]
-    fact = f"installed: {', '.join(installed) or 'none'}"
-    return Check(name="extras", status="ok", fact=f"{fact}; not installed: {', '.join(missing)}" if missing else fact)
+    fact = phrase(
+        "doctor.extras",
+        "installed: {names}{missing, select, none {} other {; not installed: {missing}}}",
+        names=", ".join(installed),
+        missing=", ".join(missing),
+    )
+    return Check(name="extras", status="ok", fact=fact)
 
 
 def check_studio(directory: Path) -> Check:
     """Check whether the web app was built and its server is installed."""
     if not all(map(find_spec, EXTRAS["service"])):
         fix = "pip install 'skills-runtime[service]'"
-        return Check(name="studio", status="warning", fact="the packages of the HTTP service are missing", fix=fix)
+        fact = phrase("doctor.service_missing", "the packages of the HTTP service are missing")
+        return Check(name="studio", status="warning", fact=fact, fix=fix)
     if (directory / "index.html").is_file():
-        return Check(name="studio", status="ok", fact="built; `skills-runtime studio` opens it")
+        return Check(
+            name="studio", status="ok", fact=phrase("doctor.studio", "built; `skills-runtime studio` opens it")
+        )
     is_checkout = (directory.parents[2] / "studio/package.json").is_file()
-    fix = f"make -C {shlex.quote(str(directory.parents[2]))} studio" if is_checkout else "install a wheel with Studio"
-    return Check(name="studio", status="warning", fact="not built", fix=fix)
+    command = f"make -C {shlex.quote(str(directory.parents[2]))} studio"
+    fix = command if is_checkout else phrase("doctor.studio_fix", "install a wheel with Studio")
+    return Check(name="studio", status="warning", fact=phrase("doctor.studio_missing", "not built"), fix=fix)
 
 
 # Settings
@@ -145,7 +163,11 @@ def check_settings(resolved: Resolved, user_home: Path) -> Check:
     """Report which files were read."""
     root = resolved.workspace_root
     names = [_short_path(path, root, user_home) for path in resolved.overlay_paths]
-    fact = f"valid; read {', '.join(names)}" if names else "valid; no configuration files, only defaults"
+    fact = phrase(
+        "doctor.settings",
+        "valid; {names, select, none {no configuration files, only defaults} other {read {names}}}",
+        names=", ".join(names),
+    )
     if not resolved.notices:
         return Check(name="configuration", status="ok", fact=fact)
     fix = "skills-runtime config show --origin"
@@ -174,7 +196,8 @@ def diagnose_model(resolved: Resolved) -> list[Check]:
         return [check_offline_model(llm.backend, find_model_problem(resolved))]
     if (address := resolved.unconfirmed_model) is not None:
         command = f"skills-runtime config confirm {shlex.quote(address.base_url)} {address.api_key_env}"
-        fact = f"this project chose {address.base_url}, which you have not confirmed; it was not contacted"
+        chosen = "this project chose {url}, which you have not confirmed; it was not contacted"
+        fact = phrase("doctor.model_unconfirmed", chosen, url=address.base_url)
         return [Check(name="model", status="failed", fact=fact, fix=command)]
     endpoint, key = configured_endpoint(resolved)
     key_problem = find_model_problem(resolved)
@@ -203,35 +226,62 @@ def check_offline_model(backend: str, problem: str) -> Check:
     """Check a scripted or replayed model."""
     if problem:
         return Check(name="model", status="failed", fact=problem, fix=_INIT)
-    fact = f"`llm.backend: {backend}`: answers come from a file, not from a model"
+    text = "`llm.backend: {backend}`: answers come from a file, not from a model"
+    fact = phrase("doctor.model_offline", text, backend=backend)
     return Check(name="model", status="warning", fact=fact, fix=_INIT)
 
 
 def check_key(variable: str, origin: str | None, problem: str) -> Check:
     """Check whether there is a usable key, if one is needed; only its variable is named."""
     if problem:
-        fact = f"`{variable}` is not set" if origin is None else problem
+        unset = phrase("doctor.key_unset", "`{variable}` is not set", variable=variable)
+        fact = unset if origin is None else problem
         return Check(name="key", status="failed", fact=fact, fix=_INIT)
     if origin is None:
-        return Check(name="key", status="ok", fact=f"`{variable}` is not set, and this address needs no key")
-    return Check(name="key", status="ok", fact=f"`{variable}`, {_KEY_ORIGINS[origin]}")
+        unneeded = phrase(
+            "doctor.key_unneeded", "`{variable}` is not set, and this address needs no key", variable=variable
+        )
+        return Check(name="key", status="ok", fact=unneeded)
+    fact = phrase(
+        "doctor.key",
+        "`{variable}`, {origin, select, process {from the environment} dotenv {from `.env`}"
+        " other {stored for this address}}",
+        variable=variable,
+        origin=origin,
+    )
+    return Check(name="key", status="ok", fact=fact)
 
 
 def check_address(base_url: str, origin: str, probe: EndpointProbe) -> Check:
     """Check whether something answers at the address of the model."""
-    address = f"{base_url} (llm.base_url from {origin})"
     if probe.status is None:
-        fix = f"{'start the server' if is_loopback(base_url) else 'check network and proxy'}, or: {_INIT}"
-        return Check(name="address", status="failed", fact=f"could not reach {address}: {probe.problem}", fix=fix)
-    return Check(name="address", status="ok", fact=f"{address} answers")
+        fact = phrase(
+            "doctor.address_dead",
+            "could not reach {url} (llm.base_url from {origin}): {problem}",
+            url=base_url,
+            origin=origin,
+            problem=probe.problem,
+        )
+        fix = phrase(
+            "doctor.address_fix",
+            "{place, select, local {start the server} other {check network and proxy}}, or: {command}",
+            place="local" if is_loopback(base_url) else "remote",
+            command=_INIT,
+        )
+        return Check(name="address", status="failed", fact=fact, fix=fix)
+    answers = "{url} (llm.base_url from {origin}) answers"
+    return Check(name="address", status="ok", fact=phrase("doctor.address", answers, url=base_url, origin=origin))
 
 
 def check_model(model: str, probe: EndpointProbe, error: ModelError | None) -> Check:
     """Check whether the provider has a model: it lists it, or the model began to answer a request."""
     if error is not None:
-        listed = tuple(f"it has {name}" for name in _similar_names(model, probe.models))
+        names = _similar_names(model, probe.models)
+        listed = tuple(phrase("doctor.model_similar", "it has {name}", name=name) for name in names)
         return Check(name="model", status="failed", fact=error.message, fix=_INIT, details=listed)
-    return Check(name="model", status="ok", fact=f"{model} is {'listed' if probe.has_model(model) else 'answering'}")
+    how = "{model} is {how, select, listed {listed} other {answering}}"
+    fact = phrase("doctor.model", how, model=model, how="listed" if probe.has_model(model) else "answering")
+    return Check(name="model", status="ok", fact=fact)
 
 
 def _similar_names(model: str, names: Sequence[str]) -> list[str]:
@@ -255,9 +305,11 @@ def diagnose_sandbox(resolved: Resolved) -> Check:
         return Check(name="sandbox", status="failed", fact=error.message, fix=error.hint)
     if isinstance(sandbox, UnavailableSandbox):
         fix = "skills-runtime config set sandbox.os.mode auto"
-        return Check(name="sandbox", status="failed", fact="no adapter is chosen: every command is refused", fix=fix)
+        fact = phrase("doctor.sandbox_none", "no adapter is chosen: every command is refused")
+        return Check(name="sandbox", status="failed", fact=fact, fix=fix)
     fix = "skills-runtime config set sandbox.default_policy restricted"
-    return Check(name="sandbox", status="warning", fact="off: commands run with all your rights", fix=fix)
+    fact = phrase("doctor.sandbox_off", "off: commands run with all your rights")
+    return Check(name="sandbox", status="warning", fact=fact, fix=fix)
 
 
 def check_sandbox(capabilities: Sequence[Capabilities], gaps: Sequence[Gap], is_ready: bool) -> Check:  # noqa: FBT001 - as `OsSandbox.state` returns them
@@ -266,16 +318,30 @@ def check_sandbox(capabilities: Sequence[Capabilities], gaps: Sequence[Gap], is_
     if working is None:
         details = tuple(f"{item.adapter}: {item.problem}" for item in capabilities[1:])
         first = capabilities[0]
-        fact = f"{first.adapter} does not work: {first.problem}; every command is refused"
+        fact = phrase(
+            "doctor.sandbox_broken",
+            "{adapter} does not work: {problem}; every command is refused",
+            adapter=first.adapter,
+            problem=first.problem,
+        )
         return Check(name="sandbox", status="failed", fact=fact, fix=first.fix, details=details)
     name = f"{working.adapter} {working.version.removeprefix(working.adapter).strip()}".rstrip()
     if not is_ready:
         missing = tuple(f"{gap.promise}: {gap.text}; {gap.fix}" for gap in gaps)
-        fact = f"{name} does not keep what the settings require; every command is refused"
+        weak = "{adapter} does not keep what the settings require; every command is refused"
+        fact = phrase("doctor.sandbox_weak", weak, adapter=name)
         return Check(name="sandbox", status="failed", fact=fact, fix="skills-runtime sandbox doctor", details=missing)
     kept = len(PROMISES) - len({gap.promise for gap in gaps})
-    fact = f"{name} keeps {kept} of {len(PROMISES)} promises, all that is required; `skills-runtime sandbox doctor`"
-    return Check(name="sandbox", status="ok", fact=f"{fact} lists them" if gaps else fact)
+    fact = phrase(
+        "doctor.sandbox",
+        "{adapter} keeps {kept} of {all} promises, all that is required; `skills-runtime sandbox doctor`"
+        "{gaps, plural, =0 {} other { lists them}}",
+        adapter=name,
+        kept=kept,
+        all=len(PROMISES),
+        gaps=len(gaps),
+    )
+    return Check(name="sandbox", status="ok", fact=fact)
 
 
 def diagnose_workspace(resolved: Resolved) -> Check:
@@ -288,10 +354,17 @@ def diagnose_workspace(resolved: Resolved) -> Check:
 def check_workspace(root: Path, problem: str, *, is_folder_trusted: bool) -> Check:
     """Check a workspace from whether it can be written."""
     if problem:
-        fact = f"no run can be created in {root}: {problem}"
-        return Check(name="workspace", status="failed", fact=fact, fix="change to a directory that you can write")
-    trust = "trusted" if is_folder_trusted else "not trusted: skills of this folder are not used"
-    return Check(name="workspace", status="ok", fact=f"{root}, {trust}")
+        text = "no run can be created in {path}: {problem}"
+        fact = phrase("doctor.workspace_closed", text, path=str(root), problem=problem)
+        fix = phrase("doctor.workspace_fix", "change to a directory that you can write")
+        return Check(name="workspace", status="failed", fact=fact, fix=fix)
+    fact = phrase(
+        "doctor.workspace",
+        "{path}, {trust, select, trusted {trusted} other {not trusted: skills of this folder are not used}}",
+        path=str(root),
+        trust="trusted" if is_folder_trusted else "untrusted",
+    )
+    return Check(name="workspace", status="ok", fact=fact)
 
 
 def diagnose_skills(resolved: Resolved) -> Check:
@@ -308,17 +381,20 @@ def check_skills(skills: SkillList, bundled: Path) -> Check:
     untrusted = sum(skill.state == "untrusted" for skill in own)
     broken = sum(skill.state == "broken" for skill in own)
     built_in = len(list(bundled.glob("*/SKILL.md"))) if bundled.is_dir() else 0
-    facts = [
-        f"{len(own)} found",
-        f"{built_in} built in",
-        f"{untrusted} not trusted" if untrusted else "",
-        f"{broken} broken" if broken else "",
-        f"{len(skills.problems)} with problems" if skills.problems else "",
-    ]
-    fact = ", ".join(filter(None, facts))
+    fact = phrase(
+        "doctor.skills",
+        "{own} found, {built_in} built in{untrusted, plural, =0 {} other {, {untrusted} not trusted}}"
+        "{broken, plural, =0 {} other {, {broken} broken}}{problems, plural, =0 {} other {, {problems} with problems}}",
+        own=str(len(own)),
+        built_in=str(built_in),
+        untrusted=str(untrusted),
+        broken=str(broken),
+        problems=str(len(skills.problems)),
+    )
     if not built_in:
-        details = (f"the built-in skills are missing at {bundled}",)
-        return Check(name="skills", status="warning", fact=fact, fix="install skills-runtime again", details=details)
+        details = (phrase("doctor.bundled", "the built-in skills are missing at {path}", path=str(bundled)),)
+        fix = phrase("doctor.bundled_fix", "install skills-runtime again")
+        return Check(name="skills", status="warning", fact=fact, fix=fix, details=details)
     if untrusted:
         return Check(name="skills", status="warning", fact=fact, fix="skills-runtime skills trust")
     if broken or skills.problems:
@@ -343,14 +419,25 @@ def diagnose_state(state: Path, configuration: Path) -> Check:
 def check_state(state: Path, problem: str, configuration: Path, configuration_problem: str) -> Check:
     """Check the user's directories from whether they can be written."""
     if problem:
-        fact = f"the ledger and keys cannot be written to {state}: {problem}"
-        fix = f"chmod u+rwx {shlex.quote(str(state))}, or set XDG_STATE_HOME to a directory that you can write"
+        text = "the ledger and keys cannot be written to {path}: {problem}"
+        fact = phrase("doctor.state_closed", text, path=str(state), problem=problem)
+        fix = phrase(
+            "doctor.state_fix",
+            "{command}, or set XDG_STATE_HOME to a directory that you can write",
+            command=f"chmod u+rwx {shlex.quote(str(state))}",
+        )
         return Check(name="state", status="failed", fact=fact, fix=fix)
     if configuration_problem:
-        fact = f"{state} can be written, your configuration in {configuration} cannot: {configuration_problem}"
-        fix = "set XDG_CONFIG_HOME to a directory that you can write"
+        fact = phrase(
+            "doctor.configuration_closed",
+            "{path} can be written, your configuration in {configuration} cannot: {problem}",
+            path=str(state),
+            configuration=str(configuration),
+            problem=configuration_problem,
+        )
+        fix = phrase("doctor.configuration_fix", "set XDG_CONFIG_HOME to a directory that you can write")
         return Check(name="state", status="warning", fact=fact, fix=fix)
-    return Check(name="state", status="ok", fact=f"ledger and keys in {state}")
+    return Check(name="state", status="ok", fact=phrase("doctor.state", "ledger and keys in {path}", path=str(state)))
 
 
 def find_write_problem(directory: Path) -> str:
@@ -378,9 +465,10 @@ def _free_bytes(paths: Sequence[Path]) -> Mapping[Path, int]:
 def check_disk(free: Mapping[Path, int]) -> Check:
     """Check the free space of the file system that has the least."""
     if not free:
-        return Check(name="disk", status="warning", fact="free space is unknown")
+        return Check(name="disk", status="warning", fact=phrase("doctor.disk_unknown", "free space is unknown"))
     path, number = min(free.items(), key=lambda item: item[1])
     status: CheckStatus = "ok" if number >= LOW_DISK_BYTES else "warning" if number >= FULL_DISK_BYTES else "failed"
     size = f"{number / (1 << 30):.1f} GiB" if number >= LOW_DISK_BYTES else f"{number >> 20} MiB"
-    fix = "" if status == "ok" else "free some space; `skills-runtime runs list` shows old runs"
-    return Check(name="disk", status=status, fact=f"{size} free at {path}", fix=fix)
+    fix = phrase("doctor.disk_fix", "free some space; `skills-runtime runs list` shows old runs")
+    fact = phrase("doctor.disk", "{size} free at {path}", size=size, path=str(path))
+    return Check(name="disk", status=status, fact=fact, fix="" if status == "ok" else fix)

@@ -25,6 +25,7 @@ from skills_runtime.llm.failures import (
     shorten,
 )
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
+from skills_runtime.messages import phrase
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall, ToolCallDelta
 
 if TYPE_CHECKING:
@@ -368,10 +369,16 @@ def check_key(api_key: str, api_key_env: str, *, needs_key: bool = True) -> str:
     api_key = api_key.strip()
     if not api_key and needs_key:
         raise ConfigError(
-            f"the model has no key: the environment variable `{api_key_env}` is not set",
-            hint=(
+            phrase(
+                "error.no_key",
+                "the model has no key: the environment variable `{variable}` is not set",
+                variable=api_key_env,
+            ),
+            hint=phrase(
+                "error.no_key_hint",
                 "store a key with `skills-runtime init` (in scripts: `--key-stdin`), or set it with"
-                f" `export {api_key_env}=…` or in `.env`; `skills-runtime demo` works without one"
+                " `export {variable}=…` or in `.env`; `skills-runtime demo` works without one",
+                variable=api_key_env,
             ),
         )
     if api_key and not _KEY.fullmatch(api_key):

@@ -6,5 +6,6 @@ its code, so `en/` has no `cli.json`.
 
 from skills_runtime.messages.catalog import CHINESE, ENGLISH, Catalog, Language, parse_language
 from skills_runtime.messages.icu import Value, format_message
+from skills_runtime.messages.phrase import Phrase, phrase
 
-__all__ = ["CHINESE", "ENGLISH", "Catalog", "Language", "Value", "format_message", "parse_language"]
+__all__ = ["CHINESE", "ENGLISH", "Catalog", "Language", "Phrase", "Value", "format_message", "parse_language", "phrase"]

@@ -30,6 +30,10 @@ class Catalog:
         """Return what an event means that a transcript shows as a notice; empty if the catalog does not know it."""
         return self._format(self._messages["notices"].get(event_type, ""), details)
 
+    def finding_hint(self, code: str) -> str:
+        """Return how to correct a finding about a skill; empty if the catalog does not know it."""
+        return "" if self.language == "en" else self._codes["diagnostics"].get(code, "")
+
     def run_status(self, status: str) -> str:
         """Return the label of a run status; empty if the catalog does not know it."""
         return self._states["run"].get(status, "")
@@ -49,6 +53,10 @@ class Catalog:
     @cached_property
     def _states(self) -> Mapping[str, Mapping[str, str]]:
         return self._read("states")
+
+    @cached_property
+    def _codes(self) -> Mapping[str, Mapping[str, str]]:
+        return self._read("codes")
 
     @cached_property
     def _texts(self) -> Mapping[str, str]:

@@ -1,5 +1,7 @@
 """One-line notes about skill events, shared by the terminal, the HTML page and the transcript.
 
+They are phrases where the terminal can say them in another language.
+
 Pure. The transcript contains these sentences, so changing one needs another `transcript.SCHEMA`.
 """
 
@@ -11,6 +13,7 @@ from skills_runtime.events import (
     SkillRouted,
     SkillUnloaded,
 )
+from skills_runtime.messages import phrase
 
 DECLARED_RULES = ("trigger", "path")
 """Routing rules that a skill declares itself."""
@@ -25,18 +28,20 @@ def skill_note(payload: Payload) -> str:
         case SkillInjectionSkipped() as skipped:
             return _describe_skipped(skipped)
         case SkillInjected(render="fork", mention_text=mention, source=source):
-            return f"a run of its own works on `{mention}`" if source == "tool" else ""
+            own = phrase("skill_note.fork", "a run of its own works on `{skill}`", skill=mention)
+            return own if source == "tool" else ""
         case SkillInjected(mention_text=mention, skill_name=name):
-            return f"`{mention or name}` is active"
+            return phrase("skill_note.active", "`{skill}` is active", skill=mention or name)
         case SkillUnloaded(mention_text=mention, reason=reason):
-            return _with_reason(f"`{mention}` is no longer active", reason)
+            return _with_reason(phrase("skill_note.inactive", "`{skill}` is no longer active", skill=mention), reason)
         case SkillCatalogOffered(text=text) as news if text:
             kinds = (("new", news.added), ("changed", news.changed), ("gone", news.removed))
             return _with_reason(
                 "skills have changed", "; ".join(f"{kind}: {_join_names(names)}" for kind, names in kinds if names)
             )
         case SkillCatalogOffered(level=level, reason=reason) if level != "full":
-            return _with_reason("the model does not get all of its skills", reason)
+            less = phrase("skill_note.less", "the model does not get all of its skills")
+            return _with_reason(less, reason)
         case SkillRouted(choices=choices):
             declared = (choice for choice in choices if choice.rule in DECLARED_RULES)
             return "; ".join(
@@ -53,12 +58,14 @@ def is_skill_notice(payload: Payload) -> bool:
 
 def _describe_skipped(skipped: SkillInjectionSkipped) -> str:
     """Describe why a requested skill was skipped; reason codes become sentences."""
-    subject = f"the skill `{skipped.skill_name}` was left out"
+    subject = phrase("skill_note.skipped", "the skill `{skill}` was left out", skill=skipped.skill_name)
     if skipped.reason == "missing_env_var":
         names = ", ".join(f"`{name}`" for name in skipped.missing_env_vars)
-        return _with_reason(subject, f"missing variables: {names}" if names else "a required variable is missing")
+        unset = "{names, select, none {a required variable is missing} other {missing variables: {names}}}"
+        return _with_reason(subject, phrase("skill_note.unset", unset, names=names))
     if skipped.reason == "render_none":
-        return _with_reason(subject, "`prompt.skill_injection.render` is `none`")
+        off = "`{setting}` is `none`"
+        return _with_reason(subject, phrase("skill_note.off", off, setting="prompt.skill_injection.render"))
     return skipped.reason if " " in skipped.reason else _with_reason(subject, skipped.reason)
 
 
@@ -68,4 +75,4 @@ def _join_names(names: list[str]) -> str:
 
 
 def _with_reason(subject: str, reason: str) -> str:
-    return f"{subject}: {reason}" if reason else subject
+    return phrase("skill_note.reason", "{note}: {reason}", note=subject, reason=reason) if reason else subject
