@@ -207,7 +207,8 @@ def _list_arguments(request: ApprovalRequest, *, full: bool) -> tuple[dict[str, 
         label = f"{truncate(readable_line(name), MAX_LABEL_CELLS)} ="
         while label in facts:  # two names that look alike must not hide an argument
             label = f"{label[:-2]}' ="
-        facts[label] = f"{text}\n… {format_count(omitted)} more characters" if omitted else text
+        more = translate("approval.omitted", "… {count} more characters", count=format_count(omitted))
+        facts[label] = f"{text}\n{more}" if omitted else text
     return facts, left_out
 
 
@@ -235,10 +236,6 @@ def _is_shown(name: str, value: Any, request: ApprovalRequest) -> bool:
 def _truncate_text(text: str, *, full: bool) -> tuple[str, int]:
     visible = text if full else "\n".join(text[:MAX_CHARS].split("\n")[:MAX_LINES])
     return visible, len(text) - len(visible)
-
-
-def _describe_omitted(characters: int) -> str:
-    return translate("approval.omitted", "… {count} more characters", count=format_count(characters))
 
 
 def fact_lines(request: ApprovalRequest, *, indent: int) -> RenderableType:

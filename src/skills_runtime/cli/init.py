@@ -289,7 +289,7 @@ def _save(setup: "ModelSetup", probe: "ModelProbe | None", home: Path, root: Pat
         "init.result",
         answered,
         time=format_duration(probe.seconds * 1000) if probe else "",
-        tools={True: "yes", False: "no"}.get(probe.calls_tools, "untested") if probe else "untested",
+        tools="untested" if probe is None or probe.calls_tools is None else "yes" if probe.calls_tools else "no",
     )
     saved = translate(
         "init.saved_model",

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skills_runtime.cli.language import translate, translate_label, translate_status
-from skills_runtime.cli.marks import adapt_marks
+from skills_runtime.cli.marks import adapt_marks, to_ascii_marks
 from skills_runtime.events import RunStatus
 from skills_runtime.text import readable, readable_line
 

@@ -27,7 +27,7 @@ CALLS = ("translate", "phrase")
 FILES = (
     "skills_runtime/agent/run_defaults.py",
     "skills_runtime/cli",
-    "skills_runtime/config/resolve.py",
+    "skills_runtime/config/resolution.py",
     "skills_runtime/engine/doctor.py",
     "skills_runtime/llm/openai.py",
     "skills_runtime/render/skill_notes.py",
