@@ -1,1 +1,1 @@
-"""The numbers we hold, measured: `make bench` runs all of them, each in a process of its own."""
+"""Benchmarks with bounds: `make bench` runs each in a process of its own."""

@@ -1,4 +1,4 @@
-"""Runs every benchmark and prints one table; exit code 1 when a bound is broken."""
+"""Run every benchmark and print one table; exit with 1 if a bound is broken."""
 
 import argparse
 import subprocess

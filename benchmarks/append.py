@@ -1,4 +1,4 @@
-"""Appends a second: one writer without a sync, and 64 producers that each wait for theirs to be durable."""
+"""Measure appends per second: one writer without syncs, and 64 producers that wait until theirs are durable."""
 
 import asyncio
 import time
@@ -8,8 +8,8 @@ from benchmarks.measure import Number, report
 from skills_runtime.runs import Run
 
 EVENTS = 100_000
+# The best round counts: other work on the machine only makes rounds slower.
 ROUNDS = 3
-"""The best counts: other work on the machine only ever makes a round slower."""
 PRODUCERS = 64
 EACH = 100
 

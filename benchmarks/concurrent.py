@@ -1,4 +1,4 @@
-"""Many runs at once: durable runs a second, and runs whose tools wait at the same time."""
+"""Measure concurrent runs: durable runs per second, and runs whose tools wait at the same time."""
 
 import asyncio
 import time
@@ -11,13 +11,13 @@ from skills_runtime.agent import Agent
 from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 
 DURABLE_RUNS = 100
+# The best round counts: other work on the machine and its disk only makes rounds slower.
 ROUNDS = 8
-"""The best of them counts: whoever else uses the machine and its disk only ever makes one slower."""
 WAITING_RUNS = 50
 
 
 class Caller:
-    """A model that calls a tool for some turns and then ends, whatever run asks."""
+    """A model that calls a tool for some turns and then ends, for any run."""
 
     def __init__(self, tool: str, *, turns: int, calls: int = 1) -> None:
         self._tool = tool
@@ -41,7 +41,7 @@ def agent_with(base: Path, name: str, model: Caller, seconds: float = 0) -> Agen
 
     @agent.tool
     def plain() -> str:  # pyright: ignore[reportUnusedFunction]
-        """Do nothing: what a user writes first, not async and with defaults."""
+        """Do nothing: a typical first function of a user, not async and with defaults."""
         return "ok"
 
     @agent.tool(effect="read")
@@ -55,7 +55,7 @@ def agent_with(base: Path, name: str, model: Caller, seconds: float = 0) -> Agen
 
 
 async def together(agent: Agent, runs: int) -> float:
-    """Wall seconds of that many runs at once."""
+    """Return the wall seconds of this many concurrent runs."""
     start = time.perf_counter()
     results = await asyncio.gather(*(agent.run_async("go") for _ in range(runs)))
     assert {result.status for result in results} == {"completed"}
@@ -63,7 +63,7 @@ async def together(agent: Agent, runs: int) -> float:
 
 
 async def durable(base: Path, tool: str) -> tuple[float, float]:
-    """Runs a second, and CPU milliseconds that the thread of the event loop spends on each."""
+    """Return runs per second, and the CPU milliseconds of the event loop's thread for each."""
     agents = [agent_with(base, f"{tool}_{number}", Caller(tool, turns=4)) for number in range(ROUNDS)]
     walls, cpus = list[float](), list[float]()
     for agent in agents:

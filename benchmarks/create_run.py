@@ -1,4 +1,4 @@
-"""CPU of making a whole run directory."""
+"""Measure the CPU time of creating a complete run directory."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Round trips and CPU of listing ten thousand skills of a redis and of a PostgreSQL, both real."""
+"""Measure round trips and CPU time of listing ten thousand skills in real Redis and PostgreSQL servers."""
 
 import time
 from collections.abc import Callable
@@ -22,9 +22,9 @@ SKILLS = 10_000
 ORIGIN = Origin("space", "web", "shared")
 DESCRIPTION = "Reads text and tables from files. Use it for documents, forms and extraction, number "
 METADATA = '{"license": "Apache-2.0", "author": "example", "version": "1.0"}'
-MOST_TRIPS = 200
+MAX_TRIPS = 200
 """A batch that is answered while it is still being sent counts more than once."""
-MOST_SECONDS = 3.0
+MAX_SECONDS = 3.0
 
 
 def main() -> None:
@@ -58,8 +58,8 @@ def _measured(server: Server, kind: str, source_at: Callable[[str], Source]) -> 
     direct.skills()
     seconds = time.process_time() - start
     return [
-        Number(f"{kind}: round trips to list {SKILLS:,} skills", asked, "", MOST_TRIPS, "at most"),
-        Number(f"{kind}: list {SKILLS:,} skills, CPU", seconds, "s", MOST_SECONDS, "at most"),
+        Number(f"{kind}: round trips to list {SKILLS:,} skills", asked, "", MAX_TRIPS, "at most"),
+        Number(f"{kind}: list {SKILLS:,} skills, CPU", seconds, "s", MAX_SECONDS, "at most"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Executions of small skills in processes that wait, next to a plain spawn without any fence, in CPU time."""
+"""Measure the CPU time of small skills in prepared processes, next to plain spawns without a sandbox."""
 
 import asyncio
 import json
@@ -33,21 +33,21 @@ def main() -> None:
 
 
 async def _measured(base: Path) -> list[Number]:
-    place = base / "executions"
-    supplies = Supplies(stages=stages_in_memory(place))
+    root = base / "executions"
+    supplies = Supplies(stages=stages_in_memory(root))
 
-    def fence(workspace: Path) -> Sandbox:
+    def build_sandbox_for(workspace: Path) -> Sandbox:
         return build_sandbox(SandboxSettings(), workspace=workspace, variables={})
 
     numbers: list[Number] = []
-    async with Executor(place, fence, supplies=supplies) as executor:
+    async with Executor(root, build_sandbox_for, supplies=supplies) as executor:
         for runtime, bound in (("python", 6), ("shell", 5)):
             skill = _skill(base, runtime, SCRIPTS[runtime][1])
             await executor.execute(skill, {"a": 1})
             spent = await _cpu_of(executor, skill)
             numbers.append(Number(f"{runtime} execution that waits, CPU", spent, "ms", bound, "at most"))
             plain = _plain(skill, SCRIPTS[runtime])
-            numbers.append(Number(f"{runtime} plain spawn, no fence, CPU", plain, "ms", 1000, "at most"))
+            numbers.append(Number(f"{runtime} plain spawn, no sandbox, CPU", plain, "ms", 1000, "at most"))
         numbers.append(await _growth(executor, _skill(base, "python", LOUD, name="loud")))
     return numbers
 
@@ -80,7 +80,7 @@ def _skill(base: Path, runtime: str, code: str, *, name: str | None = None) -> S
 
 
 def _plain(skill: Skill, script: tuple[str, str, str]) -> float:
-    """What the process alone takes, without starting it being counted here."""
+    """Return the CPU time of the process alone, without its start."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     for _ in range(ROUNDS // 4):
         subprocess.run(
@@ -91,7 +91,7 @@ def _plain(skill: Skill, script: tuple[str, str, str]) -> float:
 
 
 def _spent() -> float:
-    """CPU seconds of this process and of everything below it, ended or not; fences are below this one too."""
+    """Return the CPU seconds of this process and all descendants, ended or not; sandboxes are among them."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     ticks = 0
     for process in process_tree.find_descendants(process_tree.list_processes(), os.getpid()):

@@ -1,4 +1,4 @@
-"""A service and its skills: it answers quickly while 16 of them spin, and stays small however much one prints."""
+"""Measure a service with busy skills: its latency while 16 of them spin, and its memory while one prints a lot."""
 
 import asyncio
 import json
@@ -27,14 +27,14 @@ _LINK = re.compile(r"Open http://127\.0\.0\.1:(\d+)/")
 def main() -> None:
     with directory() as base:
         for name, code in SKILLS.items():
-            place = base / "skills" / name
-            place.mkdir(parents=True)
-            (place / "run.py").write_text(code)
-            (place / "skill.yaml").write_text(json.dumps({"name": name, "runtime": {"type": "python"}}))
+            skill_directory = base / "skills" / name
+            skill_directory.mkdir(parents=True)
+            (skill_directory / "run.py").write_text(code)
+            (skill_directory / "skill.yaml").write_text(json.dumps({"name": name, "runtime": {"type": "python"}}))
         with _server(base) as server:
             try:
                 assert server.stdout is not None
-                port = int(next(found[1] for line in server.stdout if (found := _LINK.match(line))))
+                port = int(next(match[1] for line in server.stdout if (match := _LINK.match(line))))
                 numbers = asyncio.run(_measured(port, server.pid))
             finally:
                 server.terminate()
@@ -66,8 +66,8 @@ async def _measured(port: int, pid: int) -> list[Number]:
     busy = await _health(port)
     if await _running(port) != SPINNING:
         raise SystemExit("they did not spin all the time")
-    for one in spinning:
-        one.cancel()  # the service ends what nobody waits for
+    for task in spinning:
+        task.cancel()  # the service cancels executions without a waiting client
     await asyncio.wait(spinning)
     return [
         Number("health, nothing to do, p95", quiet, "ms", 20, "at most"),
@@ -103,7 +103,7 @@ async def _execute(port: int, skill: str, given: Any) -> dict[str, Any]:
 
 
 async def _asked(port: int, what: str, body: str = "") -> dict[str, Any]:
-    """What the service answers, on a connection of its own, which is closed when nobody waits any more."""
+    """Return the response of the service, on a connection of its own that is closed if the call is cancelled."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
     try:
         about = f"Host: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
@@ -115,7 +115,7 @@ async def _asked(port: int, what: str, body: str = "") -> dict[str, Any]:
 
 
 def _memory(pid: int, name: str) -> float:
-    """What a process has in memory now, or had at most, in megabytes."""
+    """Return the current or peak memory of a process in megabytes."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition(f"{name}:")[2].split()[0]) / 1024
 

@@ -1,4 +1,4 @@
-"""A run to measure on."""
+"""Runs for benchmarks."""
 
 import tempfile
 from collections.abc import Generator
@@ -13,13 +13,13 @@ FINISHED = ToolCallFinished(call_id="call_1", tool="file_read", result={"ok": Tr
 
 @contextmanager
 def directory() -> Generator[Path]:
-    """An empty directory on the disk that temporary files are on."""
+    """Return an empty directory on the disk of temporary files."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         yield Path(name)
 
 
 def new_run(base: Path, run_id: str = "run_bench") -> Run:
-    """A run in state `pending`."""
+    """Create a run in state `pending`."""
     spec = RunSpec(
         run_id=run_id,
         session_id="sess_bench",

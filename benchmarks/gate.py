@@ -1,4 +1,4 @@
-"""CPU of one decision: a command is read and judged, and the rules say what becomes of it."""
+"""Measure the CPU time of one policy decision: a command is parsed and assessed, and the rules decide."""
 
 import time
 
@@ -14,7 +14,7 @@ ROUNDS = 5
 
 
 def measure() -> float:
-    """Milliseconds of an average command of the corpus."""
+    """Return the milliseconds of an average command of the corpus."""
     begun = time.process_time()
     for row in ROWS:
         decide(assess(SHELL, Intent(line=row.line)), RULES)

@@ -1,4 +1,4 @@
-"""CPU for reading a command: the average of the corpus, and the worst that is still tried."""
+"""Measure the CPU time of analyzing a command: the average of the corpus, and the worst accepted one."""
 
 import time
 
@@ -6,8 +6,8 @@ from benchmarks.measure import Number, report
 from skills_runtime.safety.guard import read_line
 from tests.unit.safety.guard.corpus import ROWS
 
+# The best round counts: other work on the machine only makes rounds slower.
 ROUNDS = 5
-"""The best counts: other work on the machine only ever makes a round slower."""
 WORST = ("[[ a =~ (" * 450, "a=(" * 900, "env " * 16_000 + "ls", "a && " * 12_000 + "b", "a | " * 900 + "sh")
 
 

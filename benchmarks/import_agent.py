@@ -1,4 +1,4 @@
-"""CPU of a process that imports the agent and does nothing else, beside a peer that is imported in the same run."""
+"""Measure the CPU time of importing the agent, next to that of a peer package."""
 
 import sys
 

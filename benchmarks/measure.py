@@ -1,4 +1,4 @@
-"""Measuring: CPU time of a process, its peak memory, and a number held against its bound."""
+"""Measure CPU time and peak memory of processes, and compare numbers with bounds."""
 
 import json
 import os
@@ -24,7 +24,7 @@ class Number:
 
 
 def report(*numbers: Number) -> None:
-    """Hand the numbers of one benchmark to the one who started it."""
+    """Send the numbers of one benchmark to its starter."""
     print(json.dumps([asdict(number) for number in numbers]))
 
 
@@ -36,7 +36,7 @@ def run_benchmark(module: str) -> list[Number]:
 
 
 def cpu_of(*command: str) -> tuple[float, float]:
-    """CPU seconds and peak resident megabytes of one command."""
+    """Return CPU seconds and peak resident megabytes of one command."""
     # A user's second start finds compiled modules; a machine that forbids writing them would measure the compiler.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = os.posix_spawn(command[0], command, environment)

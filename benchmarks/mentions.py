@@ -1,4 +1,4 @@
-"""CPU of one turn in a run whose task mentions skills of ten thousand, over that of a run without any."""
+"""Measure the CPU time of a turn in a run that mentions some of ten thousand skills, next to one without skills."""
 
 import asyncio
 from pathlib import Path
@@ -18,14 +18,14 @@ TASK = "Use $[bench].skill-00007 and $skill-00008."
 
 def make(base: Path) -> None:
     for number in range(SKILLS):
-        place = base / "skills" / f"skill-{number:05}"
-        place.mkdir(parents=True)
+        skill_directory = base / "skills" / f"skill-{number:05}"
+        skill_directory.mkdir(parents=True)
         text = f"---\nname: skill-{number:05}\ndescription: Does thing {number}.\n---\nDo it.\n"
-        (place / "SKILL.md").write_text(text, encoding="utf-8")
+        (skill_directory / "SKILL.md").write_text(text, encoding="utf-8")
 
 
 def turn(base: Path, task: str, settings: dict[str, Any]) -> float:
-    """Milliseconds of one turn, when a run is under way."""
+    """Return the milliseconds of one turn of a started run."""
     model = Caller(TURNS)
     session = {"run": {"max_steps": TURNS + 1}, "skills": settings}
     agent = Agent(workspace_root=base, backend=model, session_settings=session)

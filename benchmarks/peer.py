@@ -1,4 +1,4 @@
-"""The peer we are compared with, in an environment of its own that is made when it is first needed."""
+"""The peer package for comparison, in an environment that is created on first use."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ HOME = Path(__file__).parents[1] / ".venv" / "peer"
 
 
 def peer_python() -> str:
-    """Return the interpreter of an environment with the peer in it."""
+    """Return the interpreter of an environment with the peer package."""
     python = HOME / "bin" / "python"
     done = HOME / "installed"
     if not done.is_file() or done.read_text() != PACKAGE:

@@ -1,4 +1,4 @@
-"""CPU of redaction with 20 known secrets: lines with nothing secret, lines with a secret, a stream, and 10 MB."""
+"""Measure the CPU time of redaction with 20 secrets: lines with and without a secret, a stream, and 10 MB."""
 
 import json
 import random
@@ -11,14 +11,14 @@ from skills_runtime.safety.redaction import Redactor
 
 SECRETS = 20
 LINES = 200
+# The best round counts: other work on the machine only makes rounds slower.
 ROUNDS = 40
-"""The best counts: other work on the machine only ever makes a round slower."""
 TEXT = """the quick brown fox jumps over the lazy dog; error 127: src/main.py:12 def test(): return None
 \tsee http://localhost:8080/x (sha256:9f86d081884c7d65) 中文文字, "token" and 'password' at 100% of C:\\new\\"""
 
 
 def line_of(chance: random.Random, secret: str = "") -> bytes:
-    """One payload of 1 KB, as a tool's result makes it."""
+    """Build one payload of 1 KB, like a tool result."""
     words = TEXT.split(" ") * 8
     chance.shuffle(words)
     document = {
@@ -30,7 +30,7 @@ def line_of(chance: random.Random, secret: str = "") -> bytes:
 
 
 def best(times: int, work: Callable[[], object]) -> float:
-    """CPU seconds of one of so many pieces of work."""
+    """Return the CPU seconds per piece of work in the best round."""
     work()
     rounds: list[float] = []
     for _ in range(ROUNDS):

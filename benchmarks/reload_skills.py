@@ -1,4 +1,4 @@
-"""Wall time until a changed skill is told, among a few and among ten thousand."""
+"""Measure the wall time until a changed skill is reported, among a few and among ten thousand."""
 
 import asyncio
 import tempfile
@@ -13,8 +13,8 @@ from skills_runtime.skills.sources import IndexedSource
 from skills_runtime.skills.watch import watch_skills
 
 FEW = 50
+# The best round counts: other work on the machine only makes rounds slower.
 ROUNDS = 5
-"""The best of them counts: whoever else uses the machine only ever makes one slower."""
 
 
 def library_at(root: Path, index: Path) -> Library:
@@ -22,7 +22,7 @@ def library_at(root: Path, index: Path) -> Library:
 
 
 async def reloaded(root: Path, index: Path) -> float:
-    """Wall milliseconds from an edit to being told of it."""
+    """Return the wall milliseconds from an edit to its report."""
     since = library_at(root, index)
     file = since.list()[0].path
     assert file is not None
@@ -31,7 +31,7 @@ async def reloaded(root: Path, index: Path) -> float:
         for number in range(ROUNDS + 1):
             told = asyncio.ensure_future(anext(changes))
             if number:
-                await asyncio.sleep(0.5)  # nobody edits before the watch is there
+                await asyncio.sleep(0.5)  # edits count once the watch is active
             draft = file.with_name("draft")
             draft.write_text(f"{file.read_text()}And again.\n")
             start = time.perf_counter()

@@ -1,6 +1,6 @@
-"""Opening a run of one gigabyte to go on with it: time and memory of a fresh process.
+"""Measure the time and memory of a fresh process that opens a run of one gigabyte to resume it.
 
-The log is what the agent itself writes with its default settings: long answers, calls, and compactions as they come.
+The agent itself writes the log with its default settings: long answers, calls and compactions.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from skills_runtime.ports import ChatRequest, ChatStreamEvent, ToolCall
 GIGABYTE = 1_000_000_000
 PIECE = ChatStreamEvent(type="text_delta", text="y" * 4096)
 PIECES = 20
-"""Answers of 80 kB: a gigabyte of them is more work than any run has done."""
+"""Answers of 80 kB; a gigabyte of them is more than any real run."""
 
 
 class Writer:
-    """A model that writes long answers and calls a tool every turn, and never comes to an end."""
+    """A model that writes long answers and calls a tool in every turn, endlessly."""
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
         if request.purpose == "compaction":
@@ -51,7 +51,7 @@ def agent_in(base: Path) -> Agent:
 
 
 def write_gigabyte(base: Path) -> Path:
-    """Let the agent work until its log is long enough, and leave it there."""
+    """Let the agent work until its log is large enough, then stop."""
     agent, control = agent_in(base), Control()
     run = agent.create(RunRequest(prompt="a long task"))
     log = run.paths.events
@@ -66,7 +66,7 @@ def write_gigabyte(base: Path) -> Path:
 
 
 def resume(root: Path, base: Path) -> None:
-    """What the fresh process does."""
+    """Resume the run in a fresh process and measure it."""
     run = agent_in(base).resume(root)
     assert run.state.status is RunStatus.RUNNING
     run.close()

@@ -1,4 +1,4 @@
-"""CPU of routing a task among ten thousand skills: building the index, and one task."""
+"""Measure the CPU time of routing among ten thousand skills: building the index, and one task."""
 
 import random
 import time
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _skills() -> list[Skill]:
-    """Skills that say what real ones do: common words of the trade, and a few of their own."""
+    """Build skills like real ones: common words of the field, and a few of their own."""
     choose = random.Random(1)
     common = [word for line in RELATED_LINES for word in line.split()]
     words = [*common, *(f"{word}{other}" for word in common[::8] for other in common[::9])]

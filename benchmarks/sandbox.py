@@ -1,4 +1,4 @@
-"""A command in the full sandbox next to a plain one, and one in a session that is open."""
+"""Measure a command in the full sandbox next to a plain one, and commands in an open session."""
 
 import asyncio
 import statistics
@@ -21,10 +21,10 @@ def main() -> None:
     with directory() as base:
         workspace = (base / "workspace").resolve()
         (workspace / ".skills_runtime_sdk").mkdir(parents=True)  # as it is in the workspace of every run
-        fence = OsSandbox(
+        sandbox = OsSandbox(
             build_policy("workspace-write", workspace), find_adapters("bubblewrap"), {}, state=base / "state"
         )
-        added, warm, planning = asyncio.run(_measured(fence, workspace))
+        added, warm, planning = asyncio.run(_measured(sandbox, workspace))
     report(
         Number("`true` in the sandbox, over a plain spawn (median)", added, "ms", 15, "at most"),
         Number("`true` in a session that is open, over a plain spawn", warm, "ms", 1.5, "at most"),
@@ -32,31 +32,31 @@ def main() -> None:
     )
 
 
-async def _measured(fence: OsSandbox, workspace: Path) -> tuple[float, float, float]:
+async def _measured(sandbox: OsSandbox, workspace: Path) -> tuple[float, float, float]:
     request = ProcessRequest(argv=REQUEST_ARGV, cwd=workspace)
     plain = Command(REQUEST_ARGV, workspace, {})
-    await execute(_command(fence.plan(request)), LIMITS)
-    times: dict[str, list[float]] = {"spawned": [], "plain": [], "fenced": []}
+    await execute(_command(sandbox.plan(request)), LIMITS)
+    times: dict[str, list[float]] = {"spawned": [], "plain": [], "sandboxed": []}
     for _ in range(ROUNDS):
         start = time.perf_counter()
         subprocess.run(REQUEST_ARGV, check=True)
         times["spawned"].append(time.perf_counter() - start)
         times["plain"].append(await _timed(plain))
         start = time.perf_counter()
-        await execute(_command(fence.plan(request)), LIMITS)
-        times["fenced"].append(time.perf_counter() - start)
+        await execute(_command(sandbox.plan(request)), LIMITS)
+        times["sandboxed"].append(time.perf_counter() - start)
     start = time.process_time()
     for _ in range(ROUNDS):
-        fence.plan(request)
+        sandbox.plan(request)
     planning = (time.process_time() - start) / ROUNDS * 1000
-    added = statistics.median(times["fenced"]) - statistics.median(times["spawned"])
-    warm = statistics.median(await _in_session(fence, workspace)) - statistics.median(times["spawned"])
+    added = statistics.median(times["sandboxed"]) - statistics.median(times["spawned"])
+    warm = statistics.median(await _in_session(sandbox, workspace)) - statistics.median(times["spawned"])
     return added * 1000, warm * 1000, planning
 
 
-async def _in_session(fence: OsSandbox, workspace: Path) -> list[float]:
-    """Seconds of each of many commands typed into one shell behind the fence, until its end has been read."""
-    plan = fence.plan(ProcessRequest(argv=("/bin/sh",), cwd=workspace, environment={"PS1": ""}, terminal=True))
+async def _in_session(sandbox: OsSandbox, workspace: Path) -> list[float]:
+    """Return the seconds of many commands typed into one sandboxed shell, each until its output is complete."""
+    plan = sandbox.plan(ProcessRequest(argv=("/bin/sh",), cwd=workspace, environment={"PS1": ""}, terminal=True))
     session = await PtySession.start(_command(plan))
     try:
         await _typed(session, b"stty -echo; echo ready-$((1+1))\n", b"ready-2")

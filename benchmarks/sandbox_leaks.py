@@ -1,4 +1,4 @@
-"""What many commands behind the fence, one after the other, leave of descriptors, processes, groups and files."""
+"""Measure what many sandboxed commands in a row leave behind: descriptors, processes, control groups, files."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from skills_runtime.sandbox import OsSandbox, build_policy, find_adapters
 COMMANDS = 1000
 LIMITS = Limits(wall_seconds=30.0, grace_seconds=0.5)
 SCRIPT = "setsid -f sleep 100; echo x > made; rm made"
-"""Starts something that would outlive it, and writes."""
+"""Starts a process that would outlive it, and writes a file."""
 GROUPS = "skills-runtime-"
 
 Traces = Mapping[str, set[str]]
@@ -30,31 +30,31 @@ def main() -> None:
 
 
 async def left_after(number: int, workspace: Path) -> Traces:
-    """What there is more of after so many commands, once the launcher is let go."""
+    """Return what has increased after this many commands, once the launcher is closed."""
     state = workspace.with_name(f"{workspace.name}-state")
-    fence = OsSandbox(build_policy("workspace-write", workspace), find_adapters("bubblewrap"), {}, state=state)
-    await _run(fence, workspace)
+    sandbox = OsSandbox(build_policy("workspace-write", workspace), find_adapters("bubblewrap"), {}, state=state)
+    await _run(sandbox, workspace)
     dismiss()
     before = _traces(workspace)
     for _ in range(number):
-        await _run(fence, workspace)
+        await _run(sandbox, workspace)
     dismiss()
     first = _settled(workspace, before)
-    await _run(fence, workspace)  # others on this machine come and go: what is there at both looks is left
+    await _run(sandbox, workspace)  # other processes come and go: only what exists at both samples counts
     dismiss()
     second = _settled(workspace, before)
     return {kind: first[kind] & second[kind] for kind in before}
 
 
-async def _run(fence: OsSandbox, workspace: Path) -> None:
-    plan = fence.plan(ProcessRequest(argv=("/bin/sh", "-c", SCRIPT), cwd=workspace))
+async def _run(sandbox: OsSandbox, workspace: Path) -> None:
+    plan = sandbox.plan(ProcessRequest(argv=("/bin/sh", "-c", SCRIPT), cwd=workspace))
     done = await execute(Command(plan.argv, plan.cwd, plan.environment, setup=plan.setup), LIMITS)
     if done.exit_code != 0:
         raise SystemExit(done.stderr.text())
 
 
 def _settled(workspace: Path, before: Traces) -> Traces:
-    """What is new when the launcher has ended, for which it may take a moment."""
+    """Return what is new after the launcher has ended, which may take a moment."""
     pending = {int(pid) for pid in _children() - before["processes"]}
     for pid in pending:
         try:
@@ -75,7 +75,7 @@ def _traces(workspace: Path) -> Traces:
 
 
 def _in_use(group: Path) -> bool:
-    """Whether the supervisor that made a group lives: then it is somebody else's, for ours has been let go."""
+    """Return whether a group's supervisor lives: then it belongs to another process, for ours has been dismissed."""
     return Path("/proc", group.name.removeprefix(GROUPS).partition("-")[0]).exists()
 
 

@@ -1,4 +1,4 @@
-"""CPU of the security scan: five hundred skills of an ordinary size, and one that is written to be slow."""
+"""Measure the CPU time of the security scan: five hundred ordinary skills, and one designed to be slow."""
 
 import statistics
 import tempfile
@@ -22,7 +22,7 @@ CODE = (
 
 
 def make_skill(root: Path, number: int) -> Path:
-    """A skill of about ten kilobytes of prose and six of code."""
+    """Create a skill with about ten kilobytes of prose and six of code."""
     directory = root / f"skill-{number}"
     (directory / "scripts").mkdir(parents=True)
     front = f"---\nname: skill-{number}\ndescription: Works on tables, number {number}.\n---\n\n"
@@ -32,7 +32,7 @@ def make_skill(root: Path, number: int) -> Path:
 
 
 def cpu_of(directory: Path) -> float:
-    """CPU milliseconds of one scan, which must find nothing."""
+    """Return the CPU milliseconds of one scan, which must find nothing."""
     start = time.process_time()
     if scan_directory(directory).verdict != "clean":
         raise SystemExit(f"{directory} is not clean")

@@ -1,4 +1,4 @@
-"""CPU of a search that finds ten thousand skills: never seen before, seen before, and one of them by its name."""
+"""Measure the CPU time of finding ten thousand skills: without an index, with one, and a single skill by name."""
 
 import tempfile
 import time
@@ -11,8 +11,8 @@ from skills_runtime.skills.sources import IndexedSource
 from skills_runtime.skills.sources.filesystem_index import GRAIN_NS
 
 SKILLS = 10_000
+# The best round counts: other work on the machine only makes rounds slower.
 ROUNDS = 5
-"""The best of them counts: whoever else uses the machine only ever makes one slower."""
 MENTIONS = 1000
 PLAIN = "description: Reads text and tables from files, number {n}. Use it for documents, forms and extraction.\n"
 FOLDED = (
@@ -25,7 +25,7 @@ BODY = "Look at what was asked for, do it, and check the result.\n" * 40
 
 
 def make_skills(root: Path) -> None:
-    """Ten thousand skills, old enough that the clock of the file system tells every later change apart."""
+    """Create ten thousand skills with timestamps so old that every later change is detected."""
     for n in range(SKILLS):
         directory = root / f"group-{n % 100}" / f"skill-{n}"
         directory.mkdir(parents=True)
@@ -35,19 +35,19 @@ def make_skills(root: Path) -> None:
 
 
 def library_at(base: Path) -> Library:
-    """The library of a process that has just started."""
+    """Return the library of a fresh process."""
     return Library([IndexedSource(FilesystemSource(Origin("space", "web", "files"), base / "skills"), base / "index")])
 
 
 def cpu_of(work: Callable[[], object]) -> float:
-    """CPU seconds of a piece of work."""
+    """Return the CPU seconds of a function."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def search(base: Path) -> Library:
-    """A library that has found everything."""
+    """Return a library that has found everything."""
     library = library_at(base)
     if len(library.list()) != SKILLS or library.problems():
         raise SystemExit("not every skill was found")

@@ -1,8 +1,8 @@
-"""A thousand who follow one run: each gets every event, and the run is hardly slower than without them.
+"""Measure a thousand clients of one run: each gets every event, and the run is hardly slower than without them.
 
-Server and clients are processes of their own on one machine. The server has two runs, each paced by its model at 200
-events a second: one is followed by all, the other by nobody. They take turns of some seconds, so that whatever else the
-machine does meets both alike, and each turn of the one is held against the next turn of the other.
+Server and clients are separate processes on one machine. The server has two runs, each paced by its model at 200 events
+a second: one with all the clients, the other without any. They take turns of some seconds, so that other load affects
+both alike, and each turn of one is compared with the next turn of the other.
 """
 
 import asyncio
@@ -32,23 +32,23 @@ from skills_runtime.service.streams import Streams
 LISTENERS = 1000
 PAIRS = 8
 TURNS = 100
-"""What a run does before the other one has its turn."""
+"""Turns of a run before the other one continues."""
 TURN_SECONDS = 0.022
 """A turn has six events, and takes some milliseconds itself."""
+# Afterwards all clients have all events, and cost nothing while the other run is measured.
 QUIET_SECONDS = 1.0
-"""After which everybody has everything, and costs nothing while the other run is measured."""
 FOLLOWED, ALONE = "followed", "alone"
 
 
 class Paced:
-    """A model that calls a small tool every so often, as often as it was told to."""
+    """A model that calls a small tool at a given pace."""
 
     def __init__(self) -> None:
         self._left = {FOLLOWED: 0, ALONE: 0}
         self._told = asyncio.Condition()
 
     async def let(self, run_id: str, turns: int) -> None:
-        """Have a run do some turns, and wait until it has."""
+        """Let a run do some turns, and wait until it has."""
         async with self._told:
             self._left[run_id] = turns
             self._told.notify_all()
@@ -73,7 +73,7 @@ class Paced:
 
 
 async def serve(place: Path, listening: socket.socket) -> None:
-    """Serve both runs; prints when clients may come, and at the end what was measured."""
+    """Serve both runs; print when clients may connect, and the measurements at the end."""
     settings: dict[str, Any] = {"run": {"max_steps": 10_000}}
     home = Workspace(workspace_root=place, state=place / "state", user_settings=settings)
     paced = Paced()
@@ -100,7 +100,7 @@ async def serve(place: Path, listening: socket.socket) -> None:
 
 
 async def _pair(paced: Paced) -> list[tuple[float, float]]:
-    """Wall and CPU seconds of some turns of each."""
+    """Return wall and CPU seconds of some turns of each run."""
     found: list[tuple[float, float]] = []
     for run_id in (FOLLOWED, ALONE):
         await asyncio.sleep(QUIET_SECONDS)
@@ -111,7 +111,7 @@ async def _pair(paced: Paced) -> list[tuple[float, float]]:
 
 
 async def _ended(service: RunService, streams: Streams, paced: Paced) -> int:
-    """Let both runs end, and wait until everybody has heard of it; the number of the last event."""
+    """Let both runs end, wait until all clients know, and return the number of the last event."""
     for run_id in (FOLLOWED, ALONE):
         ending = asyncio.create_task(paced.let(run_id, -1))
         while run_id in service:

@@ -1,6 +1,6 @@
-"""A thousand clients that follow one run in a process of their own, as cheaply as can be: they are not measured.
+"""A thousand clients of one run in a separate process, as cheap as possible because they are not measured.
 
-They ask by HTTP/1.0, so the bytes of all are the same, event for event; one keeps them, the others sum them up.
+They use HTTP/1.0, so all get the same bytes, event for event; one stores them, the others hash them.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _ID = re.compile(rb"^id: (\d+)$", re.MULTILINE)
 
 
 class Follower(asyncio.Protocol):
-    """One who follows until the server hangs up."""
+    """A client that reads until the server disconnects."""
 
     def __init__(self, run_id: str, kept: list[bytes] | None, done: "asyncio.Future[tuple[int, int]]") -> None:
         self._run_id = run_id
@@ -49,7 +49,7 @@ class Follower(asyncio.Protocol):
 
 
 async def follow(port: int, run_id: str, listeners: int) -> tuple[list[int], int]:
-    """The numbers of the events that one got, in order, and how many got exactly the same."""
+    """Return the event numbers that one client received, in order, and how many clients received the same bytes."""
     loop = asyncio.get_running_loop()
     done: list[asyncio.Future[tuple[int, int]]] = [loop.create_future() for _ in range(listeners)]
     kept: list[bytes] = []

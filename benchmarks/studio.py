@@ -1,9 +1,8 @@
-"""Studio in a real browser: how soon a run of ten thousand events is open, and how smoothly 200 events a second come.
+"""Measure Studio in a real browser: opening a run of ten thousand events, and frame times at 200 events a second.
 
 The page is built, served by the real service, and opened in Debian's Chromium on the same machine. Opening is measured
-inside the page, from the beginning of the navigation to the moment when the transcript stands, as the best of some
-tries with a warm cache. The flood is written into the log of an open run by this process; the page says how long its
-frames took meanwhile.
+inside the page, from the start of the navigation until the transcript is complete, as the best of some attempts with a
+warm cache. The flood is written into the log of an open run by this process; the page reports its frame times.
 """
 
 import subprocess
@@ -26,7 +25,7 @@ RATE = 200
 SECONDS = 10
 FRAME_MS = 1000 / 60
 DROPPED = 3.0
-"""A frame that took so many times its share was dropped for a person to see."""
+"""A frame that takes this many times its share counts as dropped."""
 WATCH = """() => {
     window.frames_seen = [];
     let before = performance.now();
@@ -36,7 +35,7 @@ WATCH = """() => {
 
 
 def opening(page: Page, service: Service) -> tuple[float, float]:
-    """Milliseconds until a long run is seen, and until all of it is there."""
+    """Return the milliseconds until a long run is visible, and until it is complete."""
     seen: list[float] = []
     whole: list[float] = []
     for _ in range(TRIES):
@@ -51,7 +50,7 @@ def opening(page: Page, service: Service) -> tuple[float, float]:
 
 
 def flood(page: Page, service: Service, run: Run) -> tuple[float, float, float, int]:
-    """Events and frames a second, the share of frames that were dropped, and how many events are missing at the end."""
+    """Return events and frames per second, the share of dropped frames, and the number of missing events."""
     page.goto(f"{service.url}/studio/runs/run_flood")
     page.get_by_text("Live", exact=True).wait_for()
     page.evaluate(WATCH)

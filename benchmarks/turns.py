@@ -1,7 +1,7 @@
-"""CPU of one turn with a trivial tool, with the log on: at the beginning of a run and after two thousand turns.
+"""Measure the CPU time of one turn with a trivial tool and the log: at the start of a run and after 2,000 turns.
 
-The plain function is what a user writes first: not async, with defaults, so it may have effects and both its start and
-its end are durable. The async one that is declared `read` needs neither a thread nor a sync.
+The plain function is a typical first tool of a user: not async and with defaults, so it may have effects, and both its
+start and its end are durable. The async one, declared `read`, needs neither a thread nor a sync.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ AT = 20
 
 
 class Caller:
-    """A model that calls a tool every turn and notes the CPU time at which it is asked."""
+    """A model that calls a tool in every turn and records the CPU time of each request."""
 
     def __init__(self, turns: int) -> None:
         self.asked: list[float] = []
@@ -38,12 +38,12 @@ class Caller:
 
 
 def per_turn(asked: list[float], first: int) -> float:
-    """Milliseconds of one turn, averaged over a window that begins at `first`."""
+    """Return the milliseconds per turn, averaged over a window that begins at `first`."""
     return (asked[first + WINDOW] - asked[first]) / WINDOW * 1000
 
 
 async def measure(base: Path, *, plain: bool) -> tuple[float, float]:
-    """Milliseconds of a turn early and late in a run, with a plain function or an async one that is declared `read`."""
+    """Return the milliseconds of a turn early and late in a run, for a plain function or an async `read` one."""
     base.mkdir()
     model = Caller(TURNS)
     agent = Agent(workspace_root=base, backend=model, session_settings={"run": {"max_steps": TURNS + 1}})

@@ -139,7 +139,7 @@ def unprivileged() -> Iterator[Unprivileged]:
 def _install(place: Path, patch: pytest.MonkeyPatch) -> None:
     """Put code that other processes run where everybody can read it, as an installation is; a checkout need not be."""
     for module, package in ((launcher, "supervision"), (landlock, "inside")):
-        shutil.copytree(module.HOME / package, place / package, ignore=shutil.ignore_patterns("__pycache__"))
-        patch.setattr(module, "HOME", place)
+        shutil.copytree(module.CODE_DIRECTORY / package, place / package, ignore=shutil.ignore_patterns("__pycache__"))
+        patch.setattr(module, "CODE_DIRECTORY", place)
     for path in (place, *place.rglob("*")):
         path.chmod(0o755)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 RESERVE = 0.8
-"""The share of the free memory that work should plan with."""
+"""Share of the free memory to plan with."""
 
 
 def main() -> int:

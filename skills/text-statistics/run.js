@@ -1,10 +1,10 @@
 "use strict";
-// Counts what is in a text: reads a JSON object, writes a JSON object.
+// Count words, characters and sentences of a text: a JSON object in, a JSON object out.
 
 const fs = require("node:fs");
 
-const WORDS_A_MINUTE = 230;
-const HAN_A_MINUTE = 400;
+const WORDS_PER_MINUTE = 230;
+const HAN_PER_MINUTE = 400;
 const HAN = /\p{Script=Han}/gu;
 const WORD = /(?!\p{Script=Han})[\p{L}\p{N}](?:(?!\p{Script=Han})[\p{L}\p{N}\p{M}'’_-])*/gu;
 
@@ -15,16 +15,16 @@ function count(text, pattern) {
 function sentencesOf(text) {
   return text
     .split(/(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n/u)
-    .map((one) => one.trim())
-    .filter((one) => /[\p{L}\p{N}]/u.test(one));
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }
 
 function topWords(text, number) {
-  const seen = new Map();
+  const counts = new Map();
   for (const word of text.toLowerCase().match(WORD) ?? []) {
-    if (word.length > 2) seen.set(word, (seen.get(word) ?? 0) + 1);
+    if (word.length > 2) counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  return [...seen]
+  return [...counts]
     .sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
     .slice(0, number)
     .map(([word, times]) => ({ word, times }));
@@ -39,10 +39,13 @@ function statistics(text, top) {
     words,
     han_characters: han,
     sentences: sentences.length,
-    paragraphs: text.split(/\n\s*\n/u).filter((one) => one.trim()).length,
+    paragraphs: text.split(/\n\s*\n/u).filter((paragraph) => paragraph.trim()).length,
     headings: count(text, /^#{1,6} /gmu),
-    longest_sentence: sentences.reduce((most, one) => Math.max(most, count(one, WORD) + count(one, HAN)), 0),
-    reading_minutes: Math.round((words / WORDS_A_MINUTE + han / HAN_A_MINUTE) * 10) / 10,
+    longest_sentence: sentences.reduce(
+      (longest, sentence) => Math.max(longest, count(sentence, WORD) + count(sentence, HAN)),
+      0,
+    ),
+    reading_minutes: Math.round((words / WORDS_PER_MINUTE + han / HAN_PER_MINUTE) * 10) / 10,
     top_words: topWords(text, top),
   };
 }
@@ -53,16 +56,16 @@ function fail(message) {
 }
 
 function main() {
-  let wanted;
+  let request;
   try {
-    wanted = JSON.parse(fs.readFileSync(0, "utf8") || "{}");
+    request = JSON.parse(fs.readFileSync(0, "utf8") || "{}");
   } catch (error) {
     return fail(`the input is not JSON: ${error.message}`);
   }
-  if (typeof wanted?.text !== "string") return fail("the input needs a `text`");
-  const top = wanted.top ?? 10;
+  if (typeof request?.text !== "string") return fail("the input needs a `text`");
+  const top = request.top ?? 10;
   if (!Number.isInteger(top) || top < 0) return fail("`top` must be a whole number, 0 or more");
-  process.stdout.write(`${JSON.stringify(statistics(wanted.text, top), null, 2)}\n`);
+  process.stdout.write(`${JSON.stringify(statistics(request.text, top), null, 2)}\n`);
 }
 
 main();

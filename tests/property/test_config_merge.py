@@ -23,7 +23,7 @@ from skills_runtime.config.merge import (
 )
 from skills_runtime.config.models import ServiceLimits, iterate_keys
 from skills_runtime.config.problems import Location
-from skills_runtime.config.resolve import build_defaults, validate_source
+from skills_runtime.config.resolution import build_defaults, validate_source
 from skills_runtime.config.secrets import is_key_shaped
 from skills_runtime.errors import SkillsRuntimeError
 from tests.support.examples import examples

@@ -1,4 +1,4 @@
-"""What several tests share."""
+"""Helpers shared by several tests."""
 
 from pathlib import Path
 
@@ -6,4 +6,4 @@ ROOT = Path(__file__).parents[2]
 """The checkout."""
 
 SOURCES = ROOT / "src"
-"""Where the packages live."""
+"""The directory of the packages."""

@@ -1,4 +1,4 @@
-"""Agents with a scripted model, misbehaving tools, small context windows, and people who answer at once."""
+"""Agents with a scripted model, misbehaving tools, small context windows, and users who answer at once."""
 
 import json
 import os
@@ -39,7 +39,7 @@ Work = Callable[[Mapping[str, Any], ToolContext], Awaitable[Any]]
 
 
 def calls(*requested: tuple[str, Mapping[str, Any] | str], ids: Sequence[str] = (), text: str = "") -> FakeChatCall:
-    """An answer that calls tools; arguments given as text go out as they are."""
+    """Return an answer that calls tools; arguments given as text are sent unchanged."""
     batch = [
         ToolCall(
             id=ids[number] if ids else f"call_{name}_{number}",
@@ -54,7 +54,7 @@ def calls(*requested: tuple[str, Mapping[str, Any] | str], ids: Sequence[str] = 
 
 
 def writes(path: str, content: str, **more: Any) -> tuple[str, dict[str, Any]]:
-    """A call of file_write."""
+    """Return a call of file_write."""
     return "file_write", {"path": path, "content": content, **more}
 
 
@@ -65,12 +65,12 @@ class Streaming:
         self._stream = stream
 
     def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        """Stream whatever the test says."""
+        """Stream what the test's function returns."""
         return self._stream(request)
 
 
 class Doing:
-    """A tool that does what the test says."""
+    """A tool that runs a function of the test."""
 
     def __init__(self, work: Work, *, name: str = "do", effect: Effect = "effectful") -> None:
         self.spec = ToolSpec(name=name, description="Does it.", parameters={"type": "object"}, effect=effect)
@@ -78,25 +78,25 @@ class Doing:
         self._work = work
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Do it."""
+        """Run the function."""
         self.times += 1
         return await self._work(arguments, context)
 
 
 async def succeed(arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-    """Work that is no work."""
+    """Return a successful result."""
     return ToolResult(ok=True, stdout="done")
 
 
 class Answering:
-    """An approver that gives its answers in order, and remembers what it was asked."""
+    """An approver that gives its answers in order, and records its requests."""
 
     def __init__(self, *decisions: Any) -> None:
         self.asked: list[ApprovalRequest] = []
         self._decisions = list(decisions)
 
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> DecisionKind:
-        """Give the next answer."""
+        """Return the next answer."""
         self.asked.append(request)
         return self._decisions.pop(0)
 
@@ -112,7 +112,7 @@ def agent_in(
     inbox: Inbox | None = None,
     hooks: Iterable[Callable[[Event], None]] = (),
 ) -> Agent:
-    """An agent whose workspace is `place`; the gate lets everything pass unless told otherwise."""
+    """Return an agent with the workspace `place`; its policy allows everything by default."""
     return Agent(
         workspace_root=directory,
         backend=FakeModel(backend) if isinstance(backend, Iterable) else backend,
@@ -125,12 +125,12 @@ def agent_in(
 
 
 def events_of(locator: str) -> list[Event]:
-    """The events of the run whose log this is."""
+    """Return the events of the log."""
     return list(read_events(RunPaths(Path(locator).parent)))
 
 
 def payloads_of(locator: str, event_type: str) -> list[Any]:
-    """The payloads of one type, in order."""
+    """Return the payloads of one type, in order."""
     return [event.payload for event in events_of(locator) if event.type == event_type]
 
 
@@ -144,23 +144,23 @@ class Brood:
         self._root = root
 
     async def spawn(self, message: str, *, call_id: str, agent_type: str = "") -> ChildStatus:
-        """Leave a file with the task."""
+        """Create a file with the task."""
         return self._leave("child_1", message)
 
     async def wait(self, ids: Sequence[str], *, timeout_ms: int | None = None) -> Sequence[ChildStatus]:
-        """All of them are done."""
+        """Report all of them as done."""
         return [ChildStatus(id=text, status="completed", final_output="done") for text in ids]
 
     async def send(self, child_id: str, message: str) -> ChildStatus:
-        """Leave a file with the message."""
+        """Create a file with the message."""
         return self._leave(child_id, message)
 
     async def resume(self, child_id: str) -> ChildStatus:
-        """Leave a file that says so."""
+        """Create a file that records the call."""
         return self._leave(child_id, "resumed")
 
     async def close(self, child_id: str) -> ChildStatus:
-        """Leave a file that says so."""
+        """Create a file that records the call."""
         return self._leave(child_id, "closed")
 
     def _leave(self, child_id: str, text: str) -> ChildStatus:
@@ -192,7 +192,7 @@ class SmallWindow:
         usage: Mapping[str, int] | None = None,
     ) -> None:
         self.requests: list[ChatRequest] = []
-        """Requests for an answer, the refused ones too."""
+        """Requests for an answer, including refused ones."""
         self.compactions: list[ChatRequest] = []
         """Requests for a summary."""
         self._answers = list(answers)
@@ -202,7 +202,7 @@ class SmallWindow:
         self._usage = usage
 
     async def stream_chat(self, request: ChatRequest) -> AsyncIterator[ChatStreamEvent]:
-        """Answer, sum up or refuse."""
+        """Answer, summarize or refuse."""
         for event in self._summary(request) if request.purpose == "compaction" else self._answer(request):
             yield event
 
@@ -224,30 +224,30 @@ class SmallWindow:
 
 
 def length_of(request: ChatRequest) -> int:
-    """How many characters the conversation has."""
+    """Return the number of characters in the conversation."""
     return sum(len(str(message)) for message in request.messages)
 
 
 def spoken_to(request: ChatRequest) -> list[Any]:
-    """The contents of what the user said, in order."""
+    """Return the contents of the user messages, in order."""
     return [message["content"] for message in request.messages if message["role"] == "user"]
 
 
 class Person:
-    """Gives the prepared answers in order, the last one again and again, and remembers what was asked."""
+    """A user who gives the prepared answers in order, repeats the last one, and records the questions."""
 
     def __init__(self, *answers: str) -> None:
         self.asked: list[Question] = []
         self._answers = answers
 
     async def ask(self, question: Question, *, call_id: str, timeout_ms: int | None = None) -> str:
-        """Answer."""
+        """Return the next answer."""
         self.asked.append(question)
         return self._answers[min(len(self.asked), len(self._answers)) - 1]
 
 
 class Flaky:
-    """An inbox whose operations fail as often as they are told to, as a busy file does."""
+    """An inbox whose operations fail as often as requested, like a busy database."""
 
     def __init__(self, inbox: Inbox, *, pending: int = 0, acknowledge: int = 0) -> None:
         self._inbox = inbox
@@ -260,12 +260,12 @@ class Flaky:
         return self._inbox.send(run_id, kind, body, idempotency_key=idempotency_key)
 
     def pending(self, run_id: str) -> Sequence[InboxMessage]:
-        """Messages not acknowledged yet, unless it fails."""
+        """Return the messages not acknowledged yet, unless it fails."""
         self._fail("pending")
         return self._inbox.pending(run_id)
 
     def acknowledge(self, message_id: str, *, event_seq: int) -> None:
-        """Note that the run's log holds the message, unless it fails."""
+        """Acknowledge the message, unless it fails."""
         self._fail("acknowledge")
         self._inbox.acknowledge(message_id, event_seq=event_seq)
 
@@ -279,22 +279,22 @@ MEGABYTE = 1 << 20
 
 
 class Measured(msgspec.Struct, kw_only=True):
-    """What a run needed."""
+    """Resources that a run needed."""
 
     status: str
     memory: int
-    """How much the process grew, at most."""
+    """Maximum growth of the process."""
     request: int
-    """How long the longest request was, without its tools."""
+    """Length of the longest request, without its tools."""
     log: int
-    """How many bytes the log has."""
+    """Size of the log in bytes."""
     tools: int = 0
     blobs: int = 0
-    """How many bytes are in blobs."""
+    """Total size of the blobs in bytes."""
 
 
 def measure(say: IO[bytes], hear: IO[bytes], directory: Path, what: str) -> None:
-    """Do one of the things below and say what it needed; called in a child."""
+    """Run one of the functions below and return what it needed; called in a child."""
     os.environ["XDG_STATE_HOME"] = str(directory / "state")
     (directory / "workspace").mkdir()
     watched = _small(directory / "warm")  # what every first run needs is not counted

@@ -1,4 +1,4 @@
-"""The checkout as data: copies of it, wheels built by hand, Markdown code blocks, and sources as syntax trees."""
+"""The checkout as data: copies of it, handmade wheels, Markdown code blocks, and sources as syntax trees."""
 
 import ast
 import base64
@@ -41,7 +41,7 @@ esac
 
 
 class Checkout:
-    """The copy, the directory of commands that `PATH` names, and a record of what was called."""
+    """The copy, the directory on `PATH` for fake commands, and a record of their calls."""
 
     def __init__(self, path: Path) -> None:
         self.root = path / "a checkout"
@@ -55,30 +55,30 @@ class Checkout:
         self.add_python()
 
     def say_of_files(self, *, are_there: bool) -> None:
-        """Decide of every package that is known by a file whether it is there, whatever this machine has."""
+        """Decide for every package that is recognized by a file whether it is installed, whatever this machine has."""
         table = self.root / "scripts/system-packages"
         table.write_text(re.sub(r"  /\S+", "  /" if are_there else "  /nowhere", table.read_text()))
 
     def add_command(self, name: str, script: str) -> None:
-        """Offer a command that notes each call and then does what the script says."""
+        """Add a command that records each call and then runs the script."""
         command = self._commands / name
         command.write_text(f'#!{_find("bash")}\nprintf \'{name} %s\\n\' "$*" >>"$CALLS"\n{script}\n')
         command.chmod(0o755)
 
     def add_user(self, uid: int) -> None:
-        """Say who runs the script."""
+        """Set the user that runs the script."""
         (self._commands / "id").write_text(f"#!{_find('bash')}\necho {uid}\n")
         (self._commands / "id").chmod(0o755)
 
     def add_python(self, name: str = "python3", *, pip: str = "exit 0", lacks: str = "nothing") -> Path:
-        """Offer an interpreter; `pip` is what its pip does, `lacks` a module that it does not have."""
+        """Add an interpreter; `pip` is the behavior of its pip, `lacks` a missing module."""
         command = self._commands / name
         command.write_text(PYTHON.format(bash=_find("bash"), python=sys.executable, pip=pip, lacks=lacks))
         command.chmod(0o755)
         return command
 
     def setup(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run the script; its words end up in `stdout`, whichever way it says them."""
+        """Run the script; its output, standard error included, is in `stdout`."""
         return subprocess.run(
             [self.root / "scripts/setup", *arguments],
             env={"PATH": str(self._commands), "CALLS": str(self._record), **environment},
@@ -91,7 +91,7 @@ class Checkout:
         )
 
     def calls(self) -> list[str]:
-        """What was called since the last time this was asked."""
+        """Return the calls since the last time."""
         calls = self._record.read_text().splitlines() if self._record.exists() else []
         self._record.unlink(missing_ok=True)
         return calls
@@ -121,7 +121,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def make_wheel(directory: Path, name: str, version: str, module: str, *, requires: Sequence[str] = ()) -> Path:
-    """A wheel with one module; the module has the name of the package."""
+    """Build a wheel with one module of the same name."""
     directory.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     needs = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
@@ -148,7 +148,7 @@ _OPENING = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)")
 
 
 class Fence(NamedTuple):
-    """One block of code; `info` is what stands behind the opening backticks."""
+    """One code block; `info` is the text after the opening backticks."""
 
     page: Path
     line: int
@@ -167,13 +167,13 @@ class Fence(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """The pages whose code must run."""
+    """Return the pages whose code must run."""
     paths = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [path for path in paths if path.exists()]
 
 
 def fences_of(page: Path) -> Iterator[Fence]:
-    """The fenced blocks of a page, in order, without their indentation."""
+    """Return the code blocks of a page, in order, without their indentation."""
     lines = enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
     for number, line in lines:
         if opening := _OPENING.fullmatch(line):
@@ -195,7 +195,7 @@ def run_python(code: str, *, directory: Path) -> subprocess.CompletedProcess[str
 
 
 def run_bash(code: str, *, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Run commands one after another in an empty workspace; the first that fails ends them."""
+    """Run commands in an empty workspace until one fails."""
     workspace = directory / "workspace"
     workspace.mkdir(parents=True)
     return _run(["bash", "-euo", "pipefail", "-c", code], workspace)
@@ -219,7 +219,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 SAID_ELSEWHERE = {"overload", "override", "setter", "deleter"}
-"""Decorators of functions whose docstring stands at another definition of the same name."""
+"""Decorators of functions that share the docstring of another definition."""
 
 
 class Module(NamedTuple):
@@ -234,24 +234,24 @@ class Module(NamedTuple):
         return f"{self.path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
 
     def walk(self) -> Iterator[ast.AST]:
-        """Every node of the file."""
+        """Return every node of the file."""
         return ast.walk(self.tree)
 
 
 def parse(path: Path) -> Module:
-    """Read one source file."""
+    """Parse one source file."""
     text = path.read_text(encoding="utf-8")
     return Module(path, text, ast.parse(text))
 
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """Every module of the packages."""
+    """Return every module of the packages."""
     return tuple(parse(path) for path in sorted(SOURCES.rglob("*.py")))
 
 
 def public_definitions(tree: ast.Module) -> Iterator[Documented]:
-    """The module itself, its public classes with their public methods, and its public functions."""
+    """Yield the module itself, its public classes with their public methods, and its public functions."""
     yield tree
     yield from _public_members(tree.body)
 
@@ -269,7 +269,7 @@ def _public_members(body: list[ast.stmt]) -> Iterator[Documented]:
 
 
 def _last_name(expression: ast.expr) -> str:
-    """`c` of `a.b.c` and of `a.b.c(...)`."""
+    """Return `c` of `a.b.c` and of `a.b.c(...)`."""
     match expression:
         case ast.Call(func=function):
             return _last_name(function)
@@ -280,7 +280,7 @@ def _last_name(expression: ast.expr) -> str:
 
 
 def is_broad_catch(node: ast.AST) -> bool:
-    """Whether this swallows every error; clean-up that ends by raising the error again does not."""
+    """Return whether this handler swallows every error; clean-up that re-raises does not count."""
     match node:
         case ast.ExceptHandler(type=caught, body=[*_, last]):
             raises_again = isinstance(last, ast.Raise) and last.exc is None
@@ -298,7 +298,7 @@ def _names_every_error(expression: ast.expr) -> bool:
 
 
 def project_files() -> list[Path]:
-    """Every file git has or would add, or, where there is no git, every file outside hidden directories."""
+    """Return every file that git tracks or would add; without git, every file outside hidden directories."""
     listing = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     answer = subprocess.run(listing, capture_output=True, text=True, check=False)
     if answer.returncode == 0:
@@ -313,7 +313,7 @@ def _is_generated(path: Path) -> bool:
 
 
 def lines_of_code(text: str) -> set[int]:
-    """The numbers of the lines that hold code: no blank ones, no comments, no docstrings."""
+    """Return the numbers of the lines of code: no blank lines, comments or docstrings."""
     words = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     code = {line for token in tokens if token.type not in words for line in range(token.start[0], token.end[0] + 1)}

@@ -1,4 +1,4 @@
-"""Fork prepared child processes in milliseconds.
+"""Fork prepared child processes within milliseconds.
 
 Starting an interpreter takes a quarter of a second; a test that kills 200 writers needs a fork server, because the
 test process itself has threads and must not fork.
@@ -25,7 +25,7 @@ Target = Callable[..., None]
 
 
 class Child:
-    """A forked process, its words and its end."""
+    """A forked process, its output and its exit."""
 
     def __init__(self, pid: int, zygote: "Zygote", hear: IO[bytes], say: IO[bytes]) -> None:
         self.pid = pid
@@ -35,7 +35,7 @@ class Child:
         self._joined = False
 
     def line(self) -> bytes:
-        """The next line the child said, without its end; nothing when it is gone."""
+        """Return the next line of the child without its end; empty when the child is gone."""
         return self.hear.readline().removesuffix(b"\n")
 
     def tell(self, text: bytes) -> None:
@@ -47,13 +47,13 @@ class Child:
         os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End the child at once, if it has not ended yet, and wait until the kernel has let go of all it held."""
+        """Kill the child if it has not ended, and wait until the kernel has released its resources."""
         if not self._joined:
             self.send(signal.SIGKILL)
             self.join()
 
     def join(self) -> int:
-        """Wait for the end; the exit code, or the negative number of the signal."""
+        """Wait for the end; return the exit code, or the negative signal number."""
         self._say.close()
         self._joined = True
         return self._zygote.wait(self.pid)
@@ -67,7 +67,7 @@ class Zygote:
 
     @contextmanager
     def child(self, target: Target, *arguments: Any) -> Generator[Child]:
-        """A child that calls `target`; it is dead when the block ends."""
+        """Start a child that calls `target`; it is killed when the block ends."""
         count, say = os.pipe()
         hear, told = os.pipe()
         name = (target.__module__, target.__qualname__)
@@ -84,7 +84,7 @@ class Zygote:
                 child.kill()
 
     def call(self, target: Target, *arguments: Any) -> None:
-        """Call `target` in a child and wait; fails with the words of the child if it did not end well."""
+        """Call `target` in a child and wait; fail with the child's output unless it succeeds."""
         with self.child(target, *arguments) as child:
             text = child.hear.read().decode(errors="replace")
             code = child.join()
@@ -101,7 +101,7 @@ class Zygote:
 
 @contextmanager
 def zygote(*modules: str, within: tuple[str, ...] = ()) -> Generator[Zygote]:
-    """A process, started `within` another command, that has imported these modules and forks children on request."""
+    """Start a process, below another command if `within` is given, that imports these modules and forks on request."""
     ours, theirs = socket.socketpair()
     with ours:
         code = f"from tests.support.children import serve; serve({theirs.fileno()})"
@@ -116,7 +116,7 @@ def zygote(*modules: str, within: tuple[str, ...] = ()) -> Generator[Zygote]:
 
 
 def serve(fd: int) -> None:
-    """Fork until the other side is gone."""
+    """Fork children until the other end is closed."""
     for module in sys.argv[1:]:
         importlib.import_module(module)
     link = socket.socket(fileno=fd)

@@ -68,6 +68,7 @@ CRASH_RUN_ID = "run_1"
 STEERS = ("hurry", "be brief")
 CONTENT = "geschrieben ü"
 
+# Parallel reads, idempotent and effectful calls, some invalid ones, a message and a question.
 SCRIPT = [
     calls(("look", {"n": 1}), ("look", {"n": 2}), text="Let me look."),
     calls(writes("a.txt", CONTENT), ("append", {"line": "one"}), ("no_such_tool", {}), ("file_read", {"path": 7})),
@@ -78,20 +79,19 @@ SCRIPT = [
     calls(writes("deliverables/report.md", "# Report"), text="Now the report."),
     says("All ", "done."),
 ]
-"""Reads side by side, idempotent and effectful calls, some that cannot be made, a message, a question."""
 
 CALLS = sum(len(event.tool_calls or ()) for answer in SCRIPT for event in answer.events)
 
 Moment = Callable[[str], None]
-"""Called whenever the process could die: after each event, and around each effect."""
+"""Called at each possible point of death: after each event, and around each effect."""
 
 
 def passes(name: str) -> None:
-    """A moment at which nothing happens."""
+    """Do nothing."""
 
 
 class Charge:
-    """An effect whose tool can find out whether it happened."""
+    """An effect whose tool can verify whether it happened."""
 
     spec = ToolSpec(
         name="charge",
@@ -113,7 +113,7 @@ class Charge:
         return ToolResult(ok=True, stdout="charged")
 
     async def verify(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult | None:
-        """Look whether the charge is there."""
+        """Check whether the charge exists."""
         there = f"{context.run_id} {context.call_id} {arguments['amount']}" in lines_in(self._ledger)
         return ToolResult(ok=True, stdout="charged") if there else None
 
@@ -129,12 +129,12 @@ class World:
 
     @contextmanager
     def inbox(self) -> Generator[SqliteInbox]:
-        """The durable inbox, as one process has it open."""
+        """The durable inbox as opened by one process."""
         with open_ledger(self._ledger, clock=SystemClock(), ids=RandomIds()) as ledger:
             yield ledger.inbox
 
     def agent(self, backend: Backend, inbox: SqliteInbox, moment: Moment = passes) -> Agent:
-        """A fresh agent, as a new process would make it."""
+        """Return a fresh agent, as a new process would create it."""
         self.workspace.mkdir(exist_ok=True)
 
         def happened(event: Event) -> None:
@@ -154,7 +154,7 @@ class World:
         return agent
 
     def go_on(self, backend: Backend, moment: Moment = passes) -> RunResult | None:
-        """Work on the run until it has ended, answering what it asks; nothing when it had ended before."""
+        """Work on the run until it has ended, answering its questions; None if it had ended before."""
         with self.inbox() as inbox:
             inbox.send(CRASH_RUN_ID, "steer", {"text": STEERS[0]}, idempotency_key="first")
             desk = RunControl(inbox, log_ports())
@@ -191,7 +191,7 @@ def _nudge(inbox: SqliteInbox) -> Callable[[Mapping[str, Any], ToolContext], Any
 
 
 def lines_in(path: Path) -> list[str]:
-    """The lines of a file, none when it is not there."""
+    """Return the lines of a file; none when it is missing."""
     return path.read_text().splitlines() if path.exists() else []
 
 
@@ -201,7 +201,7 @@ def _add(path: Path, line: str) -> None:
 
 
 def moments_of(directory: Path, watched: FakeModel) -> list[str]:
-    """Run the script straight through and name every moment of it."""
+    """Run the script without interruption and return the name of every moment."""
     names: list[str] = []
     result = World(directory).go_on(watched, names.append)
     assert result is not None
@@ -210,7 +210,7 @@ def moments_of(directory: Path, watched: FakeModel) -> list[str]:
 
 
 def die_at(say: IO[bytes], hear: IO[bytes], directory: Path, number: int) -> None:
-    """Run the script until the moment with this number, and then be killed; called in a child."""
+    """Run the script until the moment with this number, and be killed there; called in a child."""
     os.environ["XDG_STATE_HOME"] = str(directory / "state")
     left = number
 
@@ -229,7 +229,7 @@ Behaviour = Literal["mixed", "write", "commit", "commit on a lying disk", "keep 
 
 
 class Acknowledged(msgspec.Struct, frozen=True):
-    """What the product promised: an event, how firmly, and the bytes it refers to."""
+    """A promise of the product: an event, how durable it is, and the bytes it refers to."""
 
     seq: int
     mac: str
@@ -238,7 +238,7 @@ class Acknowledged(msgspec.Struct, frozen=True):
 
 
 class Writer:
-    """Does to a run what an agent would, in a seeded order, and says after each step what was promised."""
+    """Works on a run as an agent would, in a seeded order, and reports each promise."""
 
     def __init__(self, run: Run, say: IO[bytes], seed: int) -> None:
         self.run = run
@@ -246,7 +246,7 @@ class Writer:
         self._random = random.Random(seed)
 
     def step(self, behaviour: Behaviour = "mixed") -> None:
-        """Do one thing and acknowledge it."""
+        """Do one step and report it."""
         steps: dict[Behaviour, list[Callable[[], None]]] = {
             "mixed": [self.write, self.stream, self.commit, self.keep, self.change],
             "write": [self.write],
@@ -262,7 +262,7 @@ class Writer:
         self._acknowledge(self.run.append(HumanRequest(call_id="c", question=answer)), "written")
 
     def stream(self) -> None:
-        """Append several at once, as a streamed answer does."""
+        """Append several events at once, like a streamed answer."""
         for _ in range(self._random.randrange(1, 6)):
             self._acknowledge(self.run.append(LlmResponseDelta(delta_type="text", text="…")), "written")
 
@@ -273,20 +273,20 @@ class Writer:
         self._acknowledge(event, "committed")
 
     def keep(self) -> None:
-        """Keep bytes, refer to them, commit; sometimes the same bytes as before."""
+        """Store bytes, refer to them, commit; sometimes the same bytes as before."""
         blob = self.run.put_blob(b"%d" % self._random.randrange(20) * self._random.choice([1, 3000]))
         event = self.run.append(ToolCallFinished(call_id="c", tool="write", result={"ok": True}, result_blob=blob))
         self.run.commit()
         self._acknowledge(event, "committed", blob)
 
     def mention(self) -> None:
-        """Keep bytes and refer to them, but do not commit."""
+        """Store bytes and refer to them without committing."""
         blob = self.run.put_blob(b"%d" % self._random.randrange(1000))
         event = self.run.append(ToolCallFinished(call_id="c", tool="write", result={"ok": True}, result_blob=blob))
         self._acknowledge(event, "written", blob)
 
     def change(self) -> None:
-        """Move to another state, which commits."""
+        """Change the state, which commits."""
         waiting = self.run.state.status is RunStatus.WAITING_FOR_TOOL
         events: list[Event] = []
         self.run.log.listen(events.append)
@@ -301,28 +301,28 @@ class Writer:
 
 
 def create_or_open(directory: Path, run_id: str, *, disk: Disk | None = None) -> Run:
-    """The run with this id below `place`."""
+    """Create or open the run with this id below `place`."""
     spec = spec_in(directory, run_id=run_id)
     ports = ports_in(directory, disk=disk)
     return open_run(spec.root, ports) if spec.root.exists() else create_run(spec, ports)
 
 
 def write_until_killed(say: IO[bytes], hear: IO[bytes], directory: Path, run_id: str, seed: int) -> None:
-    """Write as fast as possible; whoever started this must end it."""
+    """Write as fast as possible, until killed by the starter."""
     writer = Writer(create_or_open(directory, run_id), say, seed)
     while True:
         writer.step()
 
 
 def create_until_killed(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
-    """Create one run after another; whoever started this must end it."""
+    """Create one run after another, until killed by the starter."""
     for number in itertools.count():
         create_or_open(directory, f"run_{number}").close()
         say.write(f"run_{number}\n".encode())
 
 
 def end_until_killed(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
-    """Create and end one run after another; whoever started this must end it."""
+    """Create and end one run after another, until killed by the starter."""
     for number in itertools.count():
         run = create_or_open(directory, f"run_{number}")
         run.change(RunStatus.RUNNING)
@@ -334,7 +334,7 @@ def end_until_killed(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
 
 
 def create_linked(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
-    """Create a run that lives outside its workspace, and commit."""
+    """Create and commit a run outside its workspace."""
     link = directory / "workspace" / ".skills_runtime_sdk" / "runs" / RUN_ID
     run = create_run(spec_in(directory, root=directory / "far" / "away" / "run", link=link), ports_in(directory))
     run.commit()
@@ -344,7 +344,7 @@ def create_linked(say: IO[bytes], hear: IO[bytes], directory: Path) -> None:
 def write_in_step(
     say: IO[bytes], hear: IO[bytes], directory: Path, run_id: str, seed: int, behaviour: Behaviour
 ) -> None:
-    """For the first line heard open the run, for each other do one thing; say an empty line when it is done."""
+    """Open the run for the first line received, and do one step for each further line; send an empty line when done."""
     disk = FaultyDisk()
     if behaviour == "commit on a lying disk":
         disk.pretend_syncs()
@@ -360,17 +360,17 @@ def write_in_step(
 _BEGINNINGS: frozenset[CodeType] = frozenset({finish_run_and_inbox_async.__code__, finish_run_and_inbox.__code__})
 _PLACES = ("/skills_runtime/agent/", "/skills_runtime/runs/")
 _ELSEWHERE: frozenset[CodeType] = frozenset({check_id.__code__, is_legal_id.__code__})
-"""What the inbox itself calls."""
+"""Code that the inbox itself calls."""
 
 
 class Killed(BaseException):
-    """The process dies."""
+    """Raised when the process is killed."""
 
 
 class Moments:
-    """Counts every call that the runtime makes from the beginning of an end on, and acts at one of them.
+    """Counts every call of the runtime while a run ends, and acts at one of them.
 
-    Only calls on the way to the end are moments: inside of the inbox nobody else can come between.
+    Only calls that lead to the end count: during a call of the inbox no one else can interfere.
     """
 
     def __init__(self, at: int, act: Callable[[], object]) -> None:
@@ -393,7 +393,7 @@ class Moments:
 
     @contextmanager
     def watched(self) -> Generator[None]:
-        """Count what happens in this thread meanwhile."""
+        """Count the calls in this thread during the block."""
         before = sys.getprofile()
         sys.setprofile(self._see)
         try:
@@ -403,7 +403,7 @@ class Moments:
 
 
 class Sender:
-    """Says one thing, and remembers whether it was accepted."""
+    """Sends one message, and records whether it was accepted."""
 
     def __init__(self, send: Callable[[], InboxMessage]) -> None:
         self._send = send
@@ -411,7 +411,7 @@ class Sender:
         self.refusal: LogEnded | None = None
 
     def __call__(self) -> None:
-        """Say it."""
+        """Send it."""
         try:
             self.message = self._send()
         except LogEnded as error:
@@ -419,14 +419,14 @@ class Sender:
 
 
 class ClosingThen(InMemoryInbox):
-    """An inbox after whose closing something happens, the first time."""
+    """An inbox that runs a function after it is closed for the first time."""
 
     def __init__(self, then: Callable[[], object]) -> None:
         super().__init__()
         self._then: Callable[[], object] | None = then
 
     def close_for(self, run_id: str, *, unless_behind: int | None = None) -> tuple[InboxMessage, ...]:
-        """Close it; what comes then is the next moment of the run."""
+        """Close it; the function runs next."""
         messages = super().close_for(run_id, unless_behind=unless_behind)
         then, self._then = self._then, None
         if then is not None:
@@ -435,12 +435,12 @@ class ClosingThen(InMemoryInbox):
 
 
 def die() -> None:
-    """End this process, as far as a test can."""
+    """Simulate the death of this process as far as a test can."""
     raise Killed
 
 
 def texts(messages: Sequence[Any]) -> list[str]:
-    """What the messages of a log say."""
+    """Return the texts of a log's messages."""
     return [message.body["text"] for message in messages if message.kind == "steer"]
 
 
@@ -450,23 +450,23 @@ PLACES: tuple[Where, ...] = ("model", "async tool", "thread tool", "processes")
 
 
 class Hanging:
-    """An agent whose run gets stuck once; whoever goes on with it is not held up."""
+    """An agent whose run hangs once; whoever resumes it is not blocked."""
 
     def __init__(self, directory: Path, where: Where) -> None:
         self.arrived = asyncio.Event()
-        """Set when the run is where it hangs."""
+        """Set when the run hangs."""
         self.released = threading.Event()
-        """Lets a thread go, which nothing else can end."""
+        """Releases a thread, which nothing else can end."""
         self.left = 0
-        """How many have let go of what they held, when they were told to."""
+        """Number of tools that released their resources when cancelled."""
         self.told: list[ChatRequest] = []
         self.thread_gone = asyncio.Event()
         self.late: list[BaseException] = []
-        """What a thread was told that came back too late."""
+        """Errors of a thread that returned too late."""
         self._loop = asyncio.get_running_loop()
         self._tag = uuid.uuid4().hex
         self.environment = {TAG: self._tag}
-        """What a command must have in its environment for its processes to be found."""
+        """Environment by which the processes of a command are found."""
         self._stuck = False
         self._ready = directory / "ready"
         self.agent = agent_in(directory, self, settings={"sandbox": {"default_policy": "none"}})
@@ -479,14 +479,14 @@ class Hanging:
         return self._script.stream_chat(request) if self._scripted(request) else self._hang()
 
     def alive(self) -> list[int]:
-        """The processes of the run that still live, whoever their parent is."""
+        """Return the live processes of the run, whatever their parents are."""
         return [
             process.pid
             for process in process_tree.find_marked(process_tree.list_processes(), f"{TAG}={self._tag}".encode())
         ]
 
     def expect_word(self, fifo: Path) -> None:
-        """Count as arrived when a command writes to this pipe."""
+        """Yield a pipe; the run counts as hanging once a command writes to it."""
         os.mkfifo(fifo)
         pipe = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
 
@@ -524,7 +524,7 @@ class Hanging:
 
         @agent.tool(name="thread_tool")
         def wait(context: ToolContext) -> str:  # pyright: ignore[reportUnusedFunction]
-            """Wait in a thread until somebody lets it go, and then report."""
+            """Wait in a thread until released, then report."""
             self._loop.call_soon_threadsafe(self.arrived.set)
             self.released.wait(30)
             try:
@@ -551,7 +551,7 @@ INPUT = b'{"a": 1}'
 
 
 class Promised(msgspec.Struct, frozen=True):
-    """What a caller was told: that an execution is begun, or how it ended."""
+    """A promise to a caller: that an execution has started, or how it ended."""
 
     key: str
     execution_id: str
@@ -561,14 +561,14 @@ class Promised(msgspec.Struct, frozen=True):
 
 
 def keeper_of(disk: Path, stages: Path) -> ExecutionStore:
-    """A keeper of the executions on a disk, who works somewhere else."""
+    """Return a store of the executions on a disk, for another working directory."""
     layout = ExecutionLayout(disk / "deep" / "executions")
     layout.make()
     return ExecutionStore(layout, ExecutionLimits(), stages)
 
 
 def execution_request(skills: Path, key: str, *, keyed: bool = True) -> ExecutionRequest:
-    """An execution as somebody asks for it, under a key or not."""
+    """Build the request for an execution, with or without a key."""
     skill = find(skills)
     return ExecutionRequest(
         skill=skill,
@@ -582,7 +582,7 @@ def execution_request(skills: Path, key: str, *, keyed: bool = True) -> Executio
 
 
 def carry_out(say: IO[bytes], hear: IO[bytes], disk: Path, elsewhere: Path, seed: int, keyed: bool) -> None:
-    """Do one execution for each line that is heard; nothing but the process itself is left out."""
+    """Run one execution for each line received, as the real runtime does except for the process itself."""
     keeper, chance = keeper_of(disk, elsewhere / "stages"), random.Random(seed)
     for number, _ in enumerate(hear):
         key = f"{seed}-{number}"
@@ -614,7 +614,7 @@ AT_A_TIME = 3
 
 
 def execute_until_killed(say: IO[bytes], hear: IO[bytes], root: Path, again: list[str], number: int) -> None:
-    """Ask again for what nobody has answered yet, then for more; say each key when it is asked for, and its answer."""
+    """Repeat unanswered requests, then send more; print each key when it is requested, and its answer."""
     del hear
     asyncio.run(_work(say, root, chain(again, (f"{number}-{index}" for index in count()))))
 

@@ -26,7 +26,7 @@ _LENGTH = struct.Struct("!I")
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A name in a directory: which inode it stands for, of what type and mode, and where a link leads."""
+    """A name in a directory: its inode, type and mode, and the target of a link."""
 
     inode: int
     mode: int
@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Synced(msgspec.Struct, frozen=True):
-    """One thing that became safe: the bytes of a file or the names of a directory."""
+    """One thing that became durable: the bytes of a file or the names of a directory."""
 
     inode: int
     data: bytes | None = None
@@ -43,7 +43,7 @@ class Synced(msgspec.Struct, frozen=True):
 
 @dataclass
 class Node:
-    """A file, a directory or a link, as processes see it while there is power."""
+    """A file, a directory or a link as processes see it before the power failure."""
 
     inode: int
     mode: int
@@ -183,7 +183,7 @@ def serve(say: IO[bytes], hear: IO[bytes], mount: Path, journal: Path) -> None:
 
 
 class Power:
-    """A mounted disk that forgets, and the switch."""
+    """A mounted disk that forgets unsynced data, and its power switch."""
 
     def __init__(self, mount: Path, journal: Path, server: Child) -> None:
         self.disk = mount
@@ -191,15 +191,15 @@ class Power:
         self._server = server
 
     def fail(self) -> None:
-        """Lose power now."""
+        """Cut the power now."""
         self._server.kill()
 
     def synced(self) -> int:
-        """How many things were made safe so far."""
+        """Return how many things have become durable so far."""
         return len(list(self._records()))
 
     def restore(self, target: Path, *, moment: int | None = None) -> Path:
-        """What is left when the power failed after that many syncs, or now, as an ordinary directory."""
+        """Write what survives a power failure after that many syncs, or now, to an ordinary directory."""
         data: dict[int, bytes] = {}
         names: dict[int, dict[str, Entry]] = {}
         for synced in list(self._records())[:moment]:
@@ -233,14 +233,14 @@ def _restore(inode: int, target: Path, data: dict[int, bytes], names: dict[int, 
 
 
 def require_fuse() -> None:
-    """Fail, and say what is missing, where a file system cannot be served by a process."""
+    """Fail with what is missing if a process cannot serve a file system here."""
     for there, what in ((shutil.which("fusermount3"), "fusermount3"), (Path("/dev/fuse").exists(), "/dev/fuse")):
         assert there, f"the power-loss tests need `{what}`: install the system package fuse3 (apt-get install fuse3)"
 
 
 @contextmanager
 def power(nursery: Zygote, directory: Path) -> Generator[Power]:
-    """A disk that forgets, mounted below `place`."""
+    """Mount a disk that forgets unsynced data below `place`."""
     require_fuse()
     mount, journal = directory / "disk", directory / "journal"
     mount.mkdir(parents=True)
@@ -260,7 +260,7 @@ PAGE = 4096
 
 @contextmanager
 def nursery_for_small_disks(*modules: str) -> Generator[Zygote]:
-    """Forks children that may mount; fails, and says why, where that is not allowed."""
+    """Fork children that may mount; fail with the reason where that is not permitted."""
     within = ("unshare", "--mount") if os.geteuid() == 0 else ("unshare", "--map-root-user", "--mount")
     tried = subprocess.run([*within, "true"], capture_output=True, text=True, check=False)
     assert tried.returncode == 0, f"the disk-full tests need mount namespaces (`{' '.join(within)}`): {tried.stderr}"
@@ -269,7 +269,7 @@ def nursery_for_small_disks(*modules: str) -> Generator[Zygote]:
 
 
 class SmallDisk:
-    """A mounted tmpfs, and a file on it that takes up room."""
+    """A mounted tmpfs, and a file on it that fills it up."""
 
     def __init__(self, path: Path, pages: int) -> None:
         self.path = path
@@ -280,15 +280,15 @@ class SmallDisk:
 
     @property
     def free_pages(self) -> int:
-        """How much can still be written."""
+        """Return how many pages can still be written."""
         return os.statvfs(self.path).f_bavail * os.statvfs(self.path).f_frsize // PAGE
 
     def leave(self, pages: int) -> None:
-        """Take up room until only this much is left, or give some back."""
+        """Fill the disk until only this much is left, or free some of it."""
         self._ballast.unlink(missing_ok=True)
         self._ballast.write_bytes(b"x" * PAGE * (self.free_pages - pages))
         assert self.free_pages == pages
 
     def files(self) -> set[str]:
-        """Everything on the disk but the ballast."""
+        """Return everything on the disk except the filler."""
         return {str(path.relative_to(self.path)) for path in self.path.rglob("*") if path != self._ballast}

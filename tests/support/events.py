@@ -16,7 +16,7 @@ from skills_runtime.ports import ChatRequest
 
 
 def numbered(payloads: Iterable[Payload], *, step_ids: Mapping[int, str] | None = None) -> list[Event]:
-    """The payloads as events of one run, a second apart; `step_ids` gives some of them a step."""
+    """Return the payloads as events of one run, a second apart; `step_ids` gives some of them a step."""
     return [
         Event(
             seq=seq,
@@ -34,7 +34,7 @@ def numbered(payloads: Iterable[Payload], *, step_ids: Mapping[int, str] | None 
 
 
 def order_problem(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What a provider would object to: a result without its call, or a call without its result; else nothing."""
+    """Return what a provider would reject: a result without its call, or a call without its result; else nothing."""
     waiting: list[str] = []
     for number, message in enumerate(messages):
         if message["role"] == "tool":
@@ -73,11 +73,11 @@ RELATED: dict[str, st.SearchStrategy[Any]] = {
     "after": st.sampled_from([*RunStatus, "unheard of"]),
     "kept_messages": st.integers(min_value=0, max_value=9),
 }
-"""Values that make events refer to each other; other values are tried as well."""
+"""Values that make events refer to each other; others are tried as well."""
 
 
 def _values(kind: Any) -> st.SearchStrategy[Any]:
-    """Values of the type of a field."""
+    """Return values of a field's type."""
     plain: dict[Any, st.SearchStrategy[Any]] = {
         str: TEXT,
         int: WHOLE,
@@ -112,7 +112,7 @@ def _fields(kind: type[msgspec.Struct]) -> dict[str, st.SearchStrategy[Any]]:
 
 @cache
 def structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
-    """Values of a class, with every field set."""
+    """Return values of a class, with every field set."""
     build: Callable[..., msgspec.Struct] = kind
     return st.builds(build, **_fields(kind))
 
@@ -126,14 +126,14 @@ def _unknown(data: dict[str, Any]) -> Payload:
 
 @cache
 def payloads_of(name: str) -> st.SearchStrategy[Payload]:
-    """Payloads of one event type; for an unknown one, anything."""
+    """Return payloads of one event type; arbitrary ones for an unknown type."""
     kind = PAYLOAD_TYPES.get(name)
     return structs(kind) if kind is not None else OBJECTS.map(_unknown)
 
 
 @st.composite
 def events(draw: st.DrawFn, *, seq: int = 0) -> Event:
-    """One event of any type."""
+    """Return one event of any type."""
     name = draw(NAMES)
     return Event(
         seq=seq,
@@ -150,12 +150,12 @@ def events(draw: st.DrawFn, *, seq: int = 0) -> Event:
 
 @st.composite
 def histories(draw: st.DrawFn, *, max_size: int = 12) -> list[Event]:
-    """Events in order, as a log would hold them; which of them fit together is left to chance."""
+    """Return random events in log order; they need not be consistent."""
     return [draw(events(seq=number)) for number in range(draw(st.integers(0, max_size)))]
 
 
 def line_of(event: Event, **more: Any) -> bytes:
-    """The event as a line of a log, with the keys in their order."""
+    """Return the event as a line of a log, with the keys in order."""
     payload = event.payload.data if isinstance(event.payload, Unknown) else event.payload
     names = ("seq", "type", "timestamp", "run_id", "turn_id", "step_id")
     head = {name: value for name in names if (value := getattr(event, name)) is not None}
@@ -175,13 +175,13 @@ KEYS = {
 
 
 def check_request(request: ChatRequest) -> None:
-    """Fail with every rule that the request breaks."""
+    """Fail with every rule that the request violates."""
     problems = [*problems_of(request.messages), *_problems_of_tools(request.tools)]
     assert not problems, "\n".join(problems)
 
 
 def problems_of(messages: Sequence[Message]) -> list[str]:
-    """Every rule that a conversation breaks, each with the number of its message."""
+    """Return every rule that a conversation violates, each with the number of its message."""
     each = [
         f"{number}: {problem}" for number, message in enumerate(messages) for problem in _problems_of_message(message)
     ]
@@ -287,7 +287,7 @@ def _problems_of_order(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _problems_of_calls(messages: Sequence[Message]) -> Iterator[str]:
-    """Each call is answered once, right behind the answer that made it, and before anybody else speaks."""
+    # Each call is answered once, directly after the answer that made it, before any other message.
     waiting: list[str] = []
     for number, message in enumerate(messages):
         if message.get("role") == "tool":

@@ -1,4 +1,4 @@
-"""How many examples property tests try: few by default, all of them with `TEST_PROFILE=thorough`."""
+"""Numbers of examples for property tests: few by default, all with `TEST_PROFILE=thorough`."""
 
 import os
 
@@ -8,5 +8,5 @@ _LEAST = 5
 
 
 def examples(count: int) -> int:
-    """The number of examples of a test that tries `count` of them when it is thorough."""
+    """Return how many of the `count` thorough examples a test tries."""
     return count if THOROUGH else min(count, max(_LEAST, count // _QUICK_SHARE))

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, cast
 
 Ending = Literal["done", "closed", "cut", "silent"]
-"""With `[DONE]`; without it but in good order; in the middle; never, until the client has enough."""
+"""With `[DONE]`; without it but orderly; in the middle; never, until the client gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,49 +35,49 @@ class Answer:
 
 
 def says(*pieces: str, usage: tuple[int, int] | None = None) -> Answer:
-    """An answer of text, one chunk a piece, with the tokens of request and answer if they are given."""
+    """Return a text answer, one chunk per piece, with token counts if given."""
     return Answer((*map(text_chunk, pieces), end_chunk("stop"), *_usage(usage)))
 
 
 def calls(*requested: tuple[str, dict[str, Any]], text: str = "", usage: tuple[int, int] | None = None) -> Answer:
-    """An answer that calls tools; the arguments arrive in two pieces, as they do from real services."""
+    """Return an answer that calls tools; the arguments arrive in two pieces, as from real services."""
     pieces = [piece for index, (name, arguments) in enumerate(requested) for piece in _call(index, name, arguments)]
     return Answer((*([text_chunk(text)] if text else []), *pieces, end_chunk("tool_calls"), *_usage(usage)))
 
 
 def breaks_off(*pieces: str, ending: Ending = "cut") -> Answer:
-    """An answer without its end: the connection is cut, or the stream ends without a finish reason."""
+    """Return an incomplete answer: the connection is cut, or the stream ends without a finish reason."""
     return Answer(tuple(map(text_chunk, pieces)), ending=ending)
 
 
 def refuses(status: int, message: str = "no", *, code: str | None = None) -> Answer:
-    """An HTTP error with the body services send; the client is told to try again at once."""
+    """Return an HTTP error with a typical body; the client is told to retry at once."""
     body = {"error": {"message": message, "type": "test", "code": code}}
     return Answer((body,), status=status, headers=(("retry-after-ms", "1"),))
 
 
 def fails_inside(message: str, *pieces: str, code: Any = None, kind: str = "test") -> Answer:
-    """A stream that says in the middle that something went wrong."""
+    """Return a stream with an error in the middle."""
     return Answer((*map(text_chunk, pieces), {"error": {"message": message, "type": kind, "code": code}}))
 
 
 def hangs_up() -> Answer:
-    """No answer: the connection is closed instead."""
+    """Return no answer: the connection is closed."""
     return Answer(status=0, ending="cut")
 
 
 def falls_silent(*pieces: str) -> Answer:
-    """An answer that stops coming while the connection stays."""
+    """Return an answer that stalls while the connection stays open."""
     return Answer(tuple(map(text_chunk, pieces)), ending="silent")
 
 
 def packets(*parts: bytes, ending: Ending = "closed") -> Answer:
-    """An answer of these very bytes, each part a packet of its own."""
+    """Return an answer of exactly these bytes, one packet per part."""
     return Answer(parts, ending=ending)
 
 
 def redirects(status: int, target: str) -> Answer:
-    """A response that sends the client elsewhere."""
+    """Return a redirect."""
     return Answer(({},), status=status, headers=(("Location", target),))
 
 
@@ -85,7 +85,7 @@ Answering = Callable[[dict[str, Any]], Answer]
 
 
 class ModelServer:
-    """The service; `base_url` is where it is, `requests` what it was asked."""
+    """The service; `base_url` is its address, `requests` what it received."""
 
     def __init__(
         self, answers: Iterable[Answer] | Answering, *, models: Sequence[str] = (), key: str | None = None
@@ -99,7 +99,7 @@ class ModelServer:
         self.paths: list[str] = []
         self.connections = 0
         self.left_alone = threading.Event()
-        """Set when a client has had enough of a silence."""
+        """Set when a client gives up on a stalled answer."""
         self._answer: Answering = answers if callable(answers) else _in_order(answers)
         self._lock = threading.Lock()
         self._server = _Server(self)
@@ -108,11 +108,11 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        """What a client is configured with."""
+        """The address for clients."""
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def next_answer(self, request: dict[str, Any], authorization: str) -> Answer:
-        """Note a request and take the answer that is its turn."""
+        """Record a request and return the next answer."""
         with self._lock:
             self.requests.append(request)
             self.authorizations.append(authorization)
@@ -127,7 +127,7 @@ class ModelServer:
         return self.key is None or authorization == f"Bearer {self.key}"
 
     def close(self) -> None:
-        """Stop, and let no connection linger."""
+        """Stop, and close all connections."""
         self._server.shutdown()
         self._thread.join()
         self._server.hang_up()
@@ -212,7 +212,7 @@ class _Conversation(BaseHTTPRequestHandler):
         self._end(answer.ending)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def _refuse(self, answer: Answer) -> None:
         body = answer.chunks[0]
@@ -250,12 +250,12 @@ class _Conversation(BaseHTTPRequestHandler):
 
 
 def line(chunk: Any, *, newline: str = "\n") -> bytes:
-    """A chunk as it goes over the wire."""
+    """Encode a chunk for the wire."""
     return f"data: {chunk if isinstance(chunk, str) else json.dumps(chunk)}{newline}{newline}".encode()
 
 
 def chunk(delta: dict[str, Any] | None, *, finish_reason: str | None = None, **rest: Any) -> dict[str, Any]:
-    """One piece of a stream, as the wire has it."""
+    """Build one chunk in the wire format."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
     return {
         "id": "chatcmpl-1",
@@ -267,12 +267,12 @@ def chunk(delta: dict[str, Any] | None, *, finish_reason: str | None = None, **r
 
 
 def text_chunk(piece: str) -> dict[str, Any]:
-    """A piece of text."""
+    """Build a chunk of text."""
     return chunk({"role": "assistant", "content": piece})
 
 
 def end_chunk(reason: str) -> dict[str, Any]:
-    """The end of an answer."""
+    """Build the final chunk of an answer."""
     return chunk({}, finish_reason=reason)
 
 

@@ -1,4 +1,4 @@
-"""Keeps tests off the network: only this machine can be connected to."""
+"""Block network access of tests: only this machine can be reached."""
 
 import ipaddress
 import socket
@@ -14,7 +14,7 @@ class NetworkRefused(RuntimeError):
 
 
 def is_local(family: int, address: Any) -> bool:
-    """Whether a socket of this family would stay on this machine when connected to this address."""
+    """Return whether this address stays on this machine."""
     if family == socket.AF_UNIX:
         return True
     if family not in (socket.AF_INET, socket.AF_INET6):
@@ -30,7 +30,7 @@ def is_local(family: int, address: Any) -> bool:
 
 @contextmanager
 def network_off() -> Generator[None]:
-    """Let every connection to another machine fail with `NetworkRefused`."""
+    """Make every connection to another machine fail with `NetworkRefused`."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("connect", "connect_ex"):
             patch.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))

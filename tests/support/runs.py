@@ -40,17 +40,17 @@ RUN_ID = "run_test"
 
 
 def keys_in(directory: Path) -> KeyRing:
-    """The keys of a test."""
+    """Return the keys of a test."""
     return KeyRing(directory / "state" / "keys")
 
 
 def ports_in(directory: Path, *, disk: Disk | None = None, clock: Clock | None = None) -> LogPorts:
-    """Keys in `place`, a clock that stands still, and a disk that counts."""
+    """Return keys in `place`, a fixed clock, and a disk that counts."""
     return LogPorts(keys_in(directory), clock or FrozenClock(), disk or FaultyDisk())
 
 
 def spec_in(directory: Path, **changes: Any) -> RunSpec:
-    """A run below `place`, as plain as can be."""
+    """Return the simplest run specification below `place`."""
     fields: dict[str, Any] = {
         "run_id": RUN_ID,
         "session_id": "session_test",
@@ -65,12 +65,12 @@ def spec_in(directory: Path, **changes: Any) -> RunSpec:
 
 
 def new_run(directory: Path, *, disk: Disk | None = None, clock: Clock | None = None, **changes: Any) -> Run:
-    """A new run below `place`, open and pending."""
+    """Create a run below `place`, open and pending."""
     return create_run(spec_in(directory, **changes), ports_in(directory, disk=disk, clock=clock))
 
 
 def sample_events(*, end: bool = False) -> list[Payload]:
-    """A short run with a bit of everything: an answer, a call, an approval, a question."""
+    """Return a short run with an answer, a call, an approval and a question."""
     events: list[Payload] = [
         RunStarted(task="Say hello.", workspace_root="/nowhere"),
         LlmRequestStarted(model="scripted", messages_count=2, tools_count=1),
@@ -90,7 +90,7 @@ def sample_events(*, end: bool = False) -> list[Payload]:
 
 
 def filled_run(directory: Path, *, end: bool = False, **changes: Any) -> RunPaths:
-    """A closed run with the sample events in its log, all of them committed."""
+    """Create a closed run with the committed sample events in its log."""
     run = new_run(directory, **changes)
     for payload in sample_events(end=end):
         run.append(payload)
@@ -101,7 +101,7 @@ def filled_run(directory: Path, *, end: bool = False, **changes: Any) -> RunPath
 
 
 def copy_of(paths: RunPaths, directory: Path, log: bytes | None = None) -> RunPaths:
-    """The same run directory somewhere else, with another log if one is given."""
+    """Copy the run directory, with another log if one is given."""
     shutil.copytree(paths.root, directory, symlinks=True)
     if log is not None:
         (directory / "events.jsonl").write_bytes(log)
@@ -109,23 +109,23 @@ def copy_of(paths: RunPaths, directory: Path, log: bytes | None = None) -> RunPa
 
 
 def lines_of(paths: RunPaths) -> list[bytes]:
-    """The lines of a log, each with its newline."""
+    """Return the lines of a log, each with its newline."""
     return paths.events.read_bytes().splitlines(keepends=True)
 
 
 def decoded(line: bytes) -> dict[str, Any]:
-    """A line as plain data."""
+    """Decode a line as plain data."""
     return msgspec.json.decode(line)
 
 
 def count_descriptors() -> int:
-    """How many files this process has open."""
+    """Return the number of open files of this process."""
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 @contextmanager
 def switching_often() -> Generator[None]:
-    """Let threads take turns at nearly every step, so that what can go wrong between two steps does."""
+    """Make threads switch at nearly every step, so that races become likely."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -139,7 +139,7 @@ COMPLETED = RunCompleted(final_output="done")
 
 
 def working_run(directory: Path, *, clock: Clock | None = None, **changes: Any) -> Run:
-    """An open run that is running and has answered once."""
+    """Return an open run that is running and has answered once."""
     run = new_run(directory, clock=clock, **changes)
     run.change(RunStatus.RUNNING)
     run.append(RunStarted(task="Say hello.", workspace_root=str(changes.get("workspace_root", directory))))
@@ -150,12 +150,12 @@ def working_run(directory: Path, *, clock: Clock | None = None, **changes: Any) 
 
 
 def files_in(run: Run) -> RunFiles:
-    """The files of an isolated run, as its tools see them."""
+    """Return the files of an isolated run, as its tools see them."""
     return files_of(run, run.paths.root, mode="isolated", delete="disabled")
 
 
 def finished_run(directory: Path, end: End = COMPLETED, *, clock: Clock | None = None, **changes: Any) -> RunPaths:
-    """A closed run that read its prompt, wrote a note and a report, kept a secret, and ended."""
+    """Create a finished run that read its prompt, wrote a note and a report, and stored a secret."""
     run = working_run(directory, clock=clock, **changes)
     files = files_in(run).for_call("call_1")
     files.read("prompt.md", limit=1000)
@@ -171,7 +171,7 @@ Change = Callable[[dict[str, Any]], None]
 
 
 def rewrite_line(paths: RunPaths, number: int, change: Change) -> None:
-    """Change one event of the log and leave its seal as it was."""
+    """Change one event of the log without changing its seal."""
     lines = lines_of(paths)
     tail = lines[number].removesuffix(b"\n")[-MAC_TAIL_BYTES:]
     data = decoded(lines[number])
@@ -182,27 +182,27 @@ def rewrite_line(paths: RunPaths, number: int, change: Change) -> None:
 
 
 def seal_again(paths: RunPaths, keys: KeyRing) -> None:
-    """Seal every line anew with the key of this machine."""
+    """Seal every line again with the key of this machine."""
     chain = Chain(keys.current().secret)
     bodies = [line.removesuffix(b"\n")[:-MAC_TAIL_BYTES] for line in lines_of(paths)]
     paths.events.write_bytes(b"".join(body + b',"mac":"' + chain.seal(body) + b'"}\n' for body in bodies))
 
 
 def digest(data: bytes) -> str:
-    """The SHA-256 of some bytes, in hex."""
+    """Return the SHA-256 of some bytes in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 CHANCE = frozenset(
     {"duration_ms", "key_id", "message_id", "sent_at", "session_id", "task_id", "wal_locator", "workspace_root"}
 )
-"""Fields that hold an id, a time or a place."""
+"""Fields that hold an id, a time or a path."""
 DIGESTS = frozenset({"config_fingerprint", "snapshots", "manifest"})
-"""Fields that hold digests of files with ids, times or places in them."""
+"""Fields with digests of files that contain ids, times or paths."""
 
 
 def resumes_in(events: Iterable[Event]) -> int:
-    """How often somebody went on with the run: each time leaves one `run_started` that says so."""
+    """Return how often the run was resumed: each time leaves one such `run_started`."""
     return sum(map(_is_resume, events))
 
 

@@ -29,7 +29,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """A server that is ready, and how it is reached."""
+    """A running server and its address."""
 
     port: int
     user: str
@@ -37,7 +37,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     database: str = ""
 
     def dsn(self, *, password: str | None = None, port: int | None = None, database: str | None = None) -> str:
-        """Its address, or one that differs from it in some way."""
+        """Return its address, optionally with changed parts."""
         scheme = "postgresql" if self.database else "redis"
         user = self.user if self.database else ""
         location = database if database is not None else self.database or "0"
@@ -50,7 +50,7 @@ class NotReady(RuntimeError):
 
 @contextmanager
 def redis_server() -> Generator[Server]:
-    """An empty redis that forgets everything."""
+    """Start an empty Redis without persistence."""
     program = _program("redis-server", "redis-server")
     with _place() as path:
         password = secrets.token_hex(16)
@@ -69,7 +69,7 @@ def redis_server() -> Generator[Server]:
 
 @contextmanager
 def postgres_server() -> Generator[Server]:
-    """An empty PostgreSQL that asks for a password and does not care for power loss."""
+    """Start an empty PostgreSQL with a password and without durability."""
     program, initdb = _program("postgres", "postgresql"), _program("initdb", "postgresql")
     with _place() as path:
         password, data = secrets.token_hex(16), path / "data"
@@ -97,7 +97,7 @@ def postgres_server() -> Generator[Server]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """Return a free port."""
     with socket.socket() as connection:
         connection.bind(("127.0.0.1", 0))
         return connection.getsockname()[1]
@@ -112,7 +112,7 @@ def _program(name: str, package: str) -> str:
 
 @contextmanager
 def _place() -> Generator[Path]:
-    """A directory of the server's own; PostgreSQL refuses to run as root."""
+    """Return a directory for the server; PostgreSQL refuses to run as root."""
     with tempfile.TemporaryDirectory(prefix="server-", ignore_cleanup_errors=True) as path:
         if os.geteuid() == 0:
             os.chown(path, NOBODY, NOBODY)
@@ -121,7 +121,7 @@ def _place() -> Generator[Path]:
 
 @contextmanager
 def _running(command: Callable[[int], Sequence[str]], ready: bytes, end: signal.Signals) -> Generator[int]:
-    """The port of a server that has said that it is ready; another port is tried when somebody took this one."""
+    """Yield the port of a server that is ready; try another port if this one is taken."""
     for attempt in range(1, TRIES + 1):
         port = free_port()
         process = _started(command(port), end)
@@ -162,7 +162,7 @@ def _started(command: Sequence[str], end: signal.Signals) -> "subprocess.Popen[b
 
 
 def _wait_for(process: "subprocess.Popen[bytes]", ready: bytes) -> None:
-    """Read what a server says until it is ready; the rest is read too, or else the server would wait for us."""
+    # Reads on after the server is ready: with a full pipe the server would block.
     assert process.stdout is not None
     impatient = threading.Timer(STARTING_SEC, process.kill)
     impatient.start()
@@ -206,7 +206,7 @@ PIECE = 1 << 16
 
 
 class RoundTrips:
-    """How often a client spoke after it had been answered."""
+    """Counts how often a client sent something after an answer."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -215,7 +215,7 @@ class RoundTrips:
         self._lock = threading.Lock()
 
     def count(self, *, client: bool) -> None:
-        """Somebody said something."""
+        """Count a message."""
         with self._lock:
             if client and not self._client_speaks:
                 self.total += 1
@@ -224,7 +224,7 @@ class RoundTrips:
 
 @contextmanager
 def counted(port: int) -> Generator[RoundTrips]:
-    """A proxy before the server at this port; its own port and its count are in the value."""
+    """Start a proxy for the server at this port; yield its own port and its count."""
     trips = RoundTrips()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         trips.port = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Lines of shell as developers write them, with what makes such lines dangerous, and a tree to run them in."""
+"""Shell lines as developers write them, with dangerous elements, and a directory tree to run them in."""
 
 import contextlib
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+# Files, patterns, expansions, options in place of files, and texts that are code or options.
 _OPERANDS = r"""
 a.txt
 b.txt
@@ -71,7 +72,6 @@ foo
 HEAD
 out
 """.strip().splitlines()
-"""Files, patterns, expansions, options that stand where a file should, and texts that are code or options."""
 _COMMANDS = r"""
 ls -la
 cat -n
@@ -267,7 +267,7 @@ l''s
 $'ls'
 diff3 --diff-program=canary a.txt b.txt
 """.strip().splitlines()
-"""Programs with some of their options; operands follow, or take the place of `@`."""
+"""Programs with some of their options; operands follow, or replace `@`."""
 _REDIRECTIONS = [
     *[""] * 8, "> out", ">> out", "2> out", "&> out", ">| out", "<> out", "> /dev/null", "2>&1", "2>/dev/null",
     "3> out", "< a.txt", '<<< "$(cat code.txt)"', "> $x", ">& out", "< <(canary)", "> >(canary)", "<<E\n$(canary)\nE\n",
@@ -331,7 +331,7 @@ eval {0}
 ls | xargs {0}
 find . -name '*.txt' | xargs -I{{}} {0} {{}}
 """.strip().splitlines()
-"""What a line puts around its commands."""
+"""What a line has around its commands."""
 
 _FILES = {
     "a.txt": "foo\nbar\n",
@@ -362,7 +362,7 @@ xargs xxd
 
 @st.composite
 def shell_lines(draw: st.DrawFn) -> str:
-    """A line of one to six commands."""
+    """Return lines of one to six commands."""
 
     def command() -> str:
         string = draw(st.sampled_from(_COMMANDS))
@@ -430,7 +430,7 @@ class CanaryTree:
         }
 
     def is_harmed_by(self, line: str) -> bool:
-        """Whether a line changes the tree or starts the program; the tree is whole again afterwards."""
+        """Return whether a line changes the tree or starts the program; the tree is restored afterwards."""
         self._run(line)
         harmed = (self._home / "mark").exists() or self._state() != self._before
         if harmed:

@@ -27,19 +27,19 @@ Held = TypeVar("Held", bound=Closeable)
 
 
 class Holding:
-    """What a run holds on to, until it is closed."""
+    """The resources of a run, until it is closed."""
 
     def __init__(self) -> None:
         self._held: dict[type[Any], Any] = {}
 
     def hold(self, kind: type[Held], make: Callable[[], Held]) -> Held:
-        """The one thing of this kind."""
+        """Return the resource of this type."""
         if kind not in self._held:
             self._held[kind] = make()
         return self._held[kind]
 
     async def aclose(self) -> None:
-        """Let go of everything."""
+        """Close everything."""
         while self._held:
             await self._held.popitem()[1].aclose()
 
@@ -84,35 +84,35 @@ class Workshop:
         self.emitted.append(payload)
 
     def keep(self, data: bytes) -> str:
-        """Keep bytes by their digest."""
+        """Store bytes by their digest."""
         digest = hashlib.sha256(data).hexdigest()
         self.blobs[digest] = data
         return digest
 
     async def ask(self, *questions: Question) -> Mapping[str, str]:
-        """Answer with what the test has prepared; without any, nobody is there."""
+        """Return the test's prepared answers; without any, no user can be asked."""
         self.asked += questions
         if self.answers is None:
             raise Parked
         return {question.id: self.answers[question.id] for question in questions}
 
     async def confirm(self) -> None:
-        """Nobody was asked, so nothing can differ."""
+        """Accept: nothing was approved, so nothing can differ."""
 
     async def may_reach(self, host: str, port: int) -> bool:
-        """Let what the test has named be reached."""
+        """Return whether the test has allowed the host."""
         self.wanted_hosts.append(f"{host}:{port}")
         return f"{host}:{port}" in self.may_be_reached
 
     def write(self, name: str, data: bytes | str) -> Path:
-        """Make a file, and the directories above it."""
+        """Write a file, and create its parent directories."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data if isinstance(data, bytes) else data.encode())
         return path
 
     def contents(self) -> dict[str, bytes]:
-        """Every file below the root, hidden ones too."""
+        """Return the content of every file below the root, hidden ones too."""
         return {
             str(path.relative_to(self.root)): path.read_bytes()
             for path in sorted(self.root.rglob("*"))
@@ -124,7 +124,7 @@ class Workshop:
         return await tool.invoke(arguments, self)
 
     async def answer(self, tool: Tool, **arguments: Any) -> ToolResult:
-        """Call a tool as the loop does, for which a refusal is a result too."""
+        """Call a tool as the loop does: a refusal becomes a result too."""
         try:
             return await tool.invoke(arguments, self)
         except ToolError as error:
@@ -132,7 +132,7 @@ class Workshop:
 
 
 def data_of(result: ToolResult) -> Mapping[str, Any]:
-    """The structured part of a result, which must be there."""
+    """Return the structured part of a result; fail without one."""
     assert result.data is not None
     return result.data
 
@@ -145,12 +145,12 @@ class Entry(NamedTuple):
 
 
 def tree(root: Path) -> dict[str, Entry]:
-    """Every path below a directory, with its mode and its bytes or the target of its link."""
+    """Return every path below a directory, with its mode and its content or link target."""
     return {str(path.relative_to(root)): _entry(path) for path in sorted(root.rglob("*"))}
 
 
 def modes(root: Path) -> dict[str, int]:
-    """Every path below a directory and the directory itself as `.`, with its permissions."""
+    """Return the mode of every path below a directory, and of the directory itself as `.`."""
     return {".": stat.S_IMODE(root.stat().st_mode)} | {
         name: stat.S_IMODE(entry.mode) for name, entry in tree(root).items()
     }

@@ -20,11 +20,11 @@ NOBODY = 65534
 
 
 class ChildFailed(AssertionError):
-    """The child ended without a result, or with an error that cannot travel between processes."""
+    """The child ended without a result, or with an error that cannot be pickled."""
 
 
 class Unprivileged:
-    """Calls functions in a forked child that has no rights; `path` is a directory it owns and can reach."""
+    """Calls functions in an unprivileged forked child; `path` is a directory it owns and can reach."""
 
     def __init__(self, *, home: Path, path: Path) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Unprivileged:
                 os.chown(owned, NOBODY, NOBODY)
 
     def __call__(self, function: Callable[[], T]) -> T:
-        """The result of the function, or the error it raised."""
+        """Return the result of the function, or raise its error."""
         reader, writer = os.pipe()
         with warnings.catch_warnings():
             # Python 3.12 warns of threads, which a test worker has; the child only runs the function and exits.
@@ -72,7 +72,7 @@ class Unprivileged:
 
 
 def home_variables(home: Path) -> dict[str, str]:
-    """The environment of a user who lives in `home` and has never started anything."""
+    """Return the environment of a user with an empty `home`."""
     return {
         "HOME": str(home),
         "XDG_CACHE_HOME": str(home / ".cache"),
@@ -106,7 +106,7 @@ TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 
 @contextmanager
 def outside() -> Generator[Path]:
-    """A new directory where commands do not have one of their own; gone afterwards."""
+    """Create a directory that commands do not see as their own; removed afterwards."""
     above = Path(tempfile.mkdtemp(prefix="outside-", dir=_parent())).resolve()
     try:
         base = above / "place"
@@ -117,7 +117,7 @@ def outside() -> Generator[Path]:
 
 
 def _parent() -> Path:
-    """The checkout, unless it lies in a temporary directory itself."""
+    """Return the checkout, unless it is in a temporary directory itself."""
     cache = ROOT / ".pytest_cache"
     cache.mkdir(exist_ok=True)
     candidates = (cache, Path.home(), Path("/"))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from skills_runtime.agent.run_defaults import (
         backend_for,
         budget_of,
+        configured_endpoint,
         describe_models,
         prices_of,
         read_recording,
@@ -29,7 +30,9 @@ __getattr__ = lazy_names(
     {
         "options": "AgentOptions",
         "result": "result_status",
-        "run_defaults": "backend_for budget_of describe_models prices_of read_recording replay_backend",
+        "run_defaults": (
+            "backend_for budget_of configured_endpoint describe_models prices_of read_recording replay_backend"
+        ),
         "run_inputs": "run_spec",
         "run_ports": "LazySandbox contains_commands log_ports previewable_tools",
         "subagents.children": "finish_tree",
@@ -48,6 +51,7 @@ __all__ = [
     "RunResult",
     "backend_for",
     "budget_of",
+    "configured_endpoint",
     "contains_commands",
     "describe_models",
     "finish_tree",

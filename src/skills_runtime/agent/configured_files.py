@@ -30,7 +30,8 @@ def read_workspace_file(root: Path, path: Path, setting: str) -> bytes | None:
         raise ConfigError(f"`{one_line(str(path))}` does not exist", hint=f"fix `{setting}`") from None
     except OSError as error:
         raise _unusable(path, setting, (error.strerror or "it cannot be read").lower()) from error
-    from skills_runtime.sandbox import is_secret  # loads the sandbox code, and few runs read such files
+    # Loads the sandbox code, and few runs read such files.
+    from skills_runtime.sandbox import is_secret
 
     try:
         if is_secret(Path("/", *file.parts)):

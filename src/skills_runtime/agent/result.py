@@ -62,7 +62,8 @@ def build_result(run: Run, storage: StorageFailed | None = None, *, structured: 
     state, output = run.state, None
     is_done = state.status in (RunStatus.COMPLETED, RunStatus.REVIEW_REQUIRED)
     if structured and is_done:
-        with suppress(msgspec.MsgspecError):  # a run that was handed off ends with a summary in prose
+        # A run that was handed off ends with a summary in prose.
+        with suppress(msgspec.MsgspecError):
             output = msgspec.json.decode(_final_text(run))
     return RunResult(
         status="failed" if storage else result_status(state.status),

@@ -25,7 +25,6 @@ from skills_runtime.llm import (
     RetryPolicy,
     find_model_facts,
     load_script,
-    openai_backend,
 )
 from skills_runtime.ports import Backend, ToolCall
 from skills_runtime.projections import Conversation, fold
@@ -176,15 +175,24 @@ def backend_for(resolved: "Resolved") -> Backend:
     return BACKENDS[resolved.settings.llm.backend](resolved)
 
 
+def configured_endpoint(resolved: "Resolved") -> tuple[Endpoint, str]:
+    """Return the configured address and its key; the key is empty if it is not set."""
+    llm = resolved.settings.llm
+    source = resolved.describe_origin("llm.base_url")
+    endpoint = Endpoint(url=llm.base_url, source=source, key_variable=llm.api_key_env)
+    return endpoint, (resolved.environment.get(llm.api_key_env) or "").strip()
+
+
 def _openai_backend(resolved: "Resolved") -> Backend:
     from skills_runtime.config import is_key_required  # importing an agent must not load the settings
+    from skills_runtime.llm import openai_backend  # slow to import
 
     llm = resolved.settings.llm
     retry = llm.retry
-    source = resolved.describe_origin("llm.base_url")
+    endpoint, key = configured_endpoint(resolved)
     backend = openai_backend(
-        Endpoint(url=llm.base_url, source=source, key_variable=llm.api_key_env),
-        api_key=resolved.environment.get(llm.api_key_env) or "",
+        endpoint,
+        api_key=key,
         needs_key=is_key_required(llm.provider, llm.base_url),
         timeout_sec=llm.timeout_sec,
         retry=RetryPolicy(

@@ -113,7 +113,8 @@ def assemble_prompt(
     templates: Mapping[str, str] | None = None,
 ) -> "PromptParts":
     """Assemble the system prompt and the other parts of the first request."""
-    from skills_runtime.skills import load_library  # loads all of the settings code, which importing an agent must not
+    # Loads all of the settings code, which importing an agent must not.
+    from skills_runtime.skills import load_library
 
     return build_prompt(
         with_workspace_texts(resolved, apply_template(resolved.settings.prompt, templates or {})),
@@ -209,7 +210,8 @@ def render_config(resolved: "Resolved", secrets: Secrets | None = None) -> str:
     from skills_runtime.config import snapshot
 
     settings = resolved.settings
-    if secrets is not None:  # only prompts reach a model; other settings are checked when they are loaded
+    # Only prompts reach a model; other settings are checked when they are loaded.
+    if secrets is not None:
         prompt = {name: secrets.value(value) for name, value in settings.prompt}
         settings = settings.model_copy(update={"prompt": settings.prompt.model_copy(update=prompt)})
     return snapshot(settings)

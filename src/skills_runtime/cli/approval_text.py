@@ -92,26 +92,26 @@ def _list_surroundings(intent: Intent) -> dict[str, str]:
 
 def _reason_line(request: ApprovalRequest, *, indent: int) -> RenderableType:
     """Render where a call would run and why a person is asked; the line is cut where the terminal ends."""
-    fence, why = request.intent.fence, request.why or request.rule
+    sandbox, why = request.intent.fence, request.why or request.rule
     text = Text(no_wrap=True, overflow="ellipsis")
-    if fence and fence.get("active"):
-        text.append(_describe_sandbox(fence), "dim")
-    elif fence:
+    if sandbox and sandbox.get("active"):
+        text.append(_describe_sandbox(sandbox), "dim")
+    elif sandbox:
         unconfined = translate("approval.no_sandbox", "no sandbox: it runs with all your permissions")
         text.append(unconfined, RISK_STYLES["high"])
     if why:
-        text.append(" · " if fence else "", "dim")
+        text.append(" · " if sandbox else "", "dim")
         asked_by = translate("approval.asked_by", "asked by {rule}", rule=request.rule)
         text.append(readable_line(request.why or asked_by), "dim")
     return _indent(text, indent)
 
 
-def _describe_sandbox(fence: SandboxFacts) -> str:
+def _describe_sandbox(sandbox: SandboxFacts) -> str:
     """Describe the sandbox of a call in a few words; its gaps are among the details."""
-    network = _get_text(fence, "network")
-    hosts = _join_names(_list_allowed_hosts(fence), 2, 0)
+    network = _get_text(sandbox, "network")
+    hosts = _join_names(_list_allowed_hosts(sandbox), 2, 0)
     reach = f"network {hosts or network}" if network == "allow-list" else _NETWORKS.get(network, network)
-    return readable_line(f"sandbox {', '.join(filter(None, (_get_text(fence, 'profile'), reach)))}")
+    return readable_line(f"sandbox {', '.join(filter(None, (_get_text(sandbox, 'profile'), reach)))}")
 
 
 def call_lines(request: ApprovalRequest, *, indent: int, full: bool = False) -> TruncatedLines:
@@ -183,7 +183,7 @@ def _list_arguments(request: ApprovalRequest, *, full: bool) -> tuple[dict[str, 
         label = f"{truncate(readable_line(name), MAX_LABEL_CELLS)} ="
         while label in facts:  # two names that look alike must not hide an argument
             label = f"{label[:-2]}' ="
-        facts[label] = f"{text}\n{_describe_omitted(omitted)}" if omitted else text
+        facts[label] = f"{text}\n… {format_count(omitted)} more characters" if omitted else text
     return facts, left_out
 
 
@@ -213,10 +213,6 @@ def _truncate_text(text: str, *, full: bool) -> tuple[str, int]:
     return visible, len(text) - len(visible)
 
 
-def _describe_omitted(characters: int) -> str:
-    return f"… {format_count(characters)} more characters"
-
-
 def fact_lines(request: ApprovalRequest, *, indent: int) -> RenderableType:
     """Render all surroundings, the risk, the rule and the sandbox of a call."""
     intent, risk = request.intent, request.risk
@@ -238,38 +234,38 @@ def fact_lines(request: ApprovalRequest, *, indent: int) -> RenderableType:
     return labeled_table({label: text for label, text in facts.items() if text}, indent=indent, width=LABEL)
 
 
-def sandbox_details(fence: SandboxFacts) -> dict[str, str]:
+def sandbox_details(sandbox: SandboxFacts) -> dict[str, str]:
     """List all facts about the sandbox of a call; empty for calls that start no process."""
-    if not fence:
+    if not sandbox:
         return {}
-    facts = {"sandbox": _summarize_sandbox(fence), **_list_access(fence)}
+    facts = {"sandbox": _summarize_sandbox(sandbox), **_list_access(sandbox)}
     facts |= {
-        "reaches": ", ".join(_list_allowed_hosts(fence)),
-        "never": ", ".join(_get_texts(_get_mapping(fence, "egress"), "deny")),
-        "runs": shlex.join(_get_texts(fence, "argv")),
-        "promises": ", ".join(_get_texts(fence, "promises")),
-        "policy": _get_text(fence, "policy"),
+        "reaches": ", ".join(_list_allowed_hosts(sandbox)),
+        "never": ", ".join(_get_texts(_get_mapping(sandbox, "egress"), "deny")),
+        "runs": shlex.join(_get_texts(sandbox, "argv")),
+        "promises": ", ".join(_get_texts(sandbox, "promises")),
+        "policy": _get_text(sandbox, "policy"),
     }
-    gaps = "\n".join(map(readable_line, _get_texts(fence, "gaps")))
+    gaps = "\n".join(map(readable_line, _get_texts(sandbox, "gaps")))
     return {label: readable_line(text) for label, text in facts.items()} | {"gaps": gaps}
 
 
-def _summarize_sandbox(fence: SandboxFacts) -> str:
-    if not fence.get("active"):
+def _summarize_sandbox(sandbox: SandboxFacts) -> str:
+    if not sandbox.get("active"):
         return NO_SANDBOX
-    network, gaps = _get_text(fence, "network"), _get_texts(fence, "gaps")
+    network, gaps = _get_text(sandbox, "network"), _get_texts(sandbox, "gaps")
     parts = [
-        _get_text(fence, "adapter"),
-        _get_text(fence, "profile"),
+        _get_text(sandbox, "adapter"),
+        _get_text(sandbox, "profile"),
         f"network {network}" if network else "",
         plural(len(gaps), "gap") if gaps else "",
     ]
     return " · ".join(filter(None, parts))
 
 
-def _list_access(fence: SandboxFacts) -> dict[str, str]:
+def _list_access(sandbox: SandboxFacts) -> dict[str, str]:
     """List the paths a call can write, read or not reach."""
-    files = _get_mapping(fence, "file_access")
+    files = _get_mapping(sandbox, "file_access")
     if not files:
         return {}
     workspace, left_out = _get_text(files, "workspace"), _get_mapping(files, "left_out")
@@ -289,8 +285,8 @@ def _list_access(fence: SandboxFacts) -> dict[str, str]:
     return {label: text for label, text in access.items() if text}
 
 
-def _list_allowed_hosts(fence: SandboxFacts) -> list[str]:
-    egress = _get_mapping(fence, "egress")
+def _list_allowed_hosts(sandbox: SandboxFacts) -> list[str]:
+    egress = _get_mapping(sandbox, "egress")
     return [*_get_texts(egress, "allow"), *_get_texts(egress, "allow_private")]
 
 
@@ -299,18 +295,18 @@ def _join_names(names: list[str], most: int | None, left_out: int) -> str:
     return ", ".join(names[:most]) + (f" and {omitted} more" if omitted else "")
 
 
-def _get_mapping(fence: SandboxFacts, name: str) -> SandboxFacts:
-    value: Any = fence.get(name)
+def _get_mapping(sandbox: SandboxFacts, name: str) -> SandboxFacts:
+    value: Any = sandbox.get(name)
     return cast("SandboxFacts", value) if isinstance(value, Mapping) else {}
 
 
-def _get_text(fence: SandboxFacts, name: str) -> str:
-    value = fence.get(name)
+def _get_text(sandbox: SandboxFacts, name: str) -> str:
+    value = sandbox.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _get_texts(fence: SandboxFacts, name: str) -> list[str]:
-    value: Any = fence.get(name)
+def _get_texts(sandbox: SandboxFacts, name: str) -> list[str]:
+    value: Any = sandbox.get(name)
     return [str(item) for item in cast("list[object]", value)] if isinstance(value, list | tuple) else []
 
 

@@ -12,7 +12,7 @@ from skills_runtime.ports import ApprovalRequest, Decision
 
 
 class DemoApprover:
-    """Approves the one call that the demo asks about; nobody is at a terminal to do it."""
+    """Approves the one call that the demo asks about, without a terminal."""
 
     async def request_approval(self, *, request: ApprovalRequest, timeout_ms: int | None = None) -> Decision:
         """Approve the call, and say why."""

@@ -1,6 +1,5 @@
 """The `doctor` command: whether a run would work here, and how to fix what would stop it."""
 
-import locale
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from skills_runtime.cli.marks import shows_unicode
 from skills_runtime.cli.options import (
     Assignments,
     ConfigFiles,
@@ -76,7 +76,7 @@ def _show(diagnosis: "Diagnosis", console: Console) -> None:
 
 
 def _show_check(check: "Check", width: int, console: Console) -> None:
-    marks = _MARKS if _shows_symbols() else _ASCII_MARKS
+    marks = _MARKS if shows_unicode(sys.stdout) else _ASCII_MARKS
     head = Text.assemble((marks[check.status], _STYLES[check.status]), " ", (f"{check.name:{width}}", "bold"), "  ")
     indent = head.cell_len
     console.print(head.append(readable_line(check.fact)), soft_wrap=True)
@@ -85,13 +85,3 @@ def _show_check(check: "Check", width: int, console: Console) -> None:
     if check.fix and check.status != "ok":
         # Never wrapped, so that it can be copied.
         console.print(Text.assemble(" " * indent, ("fix: ", "dim"), readable_line(check.fix)), soft_wrap=True)
-
-
-def _shows_symbols() -> bool:
-    """Return whether the terminal shows more than ASCII; Python itself writes UTF-8 even where LC_ALL is C."""
-    try:
-        _MARKS["ok"].encode(sys.stdout.encoding or "ascii")
-        _MARKS["ok"].encode(locale.getencoding())
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

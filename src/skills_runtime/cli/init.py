@@ -18,7 +18,8 @@ from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.config import Provider, Resolved
-    from skills_runtime.engine import ModelProbe, ModelSetup
+    from skills_runtime.engine import ModelSetup
+    from skills_runtime.llm import ModelProbe
 
 app = create_app()
 
@@ -235,17 +236,14 @@ def _probe(setup: "ModelSetup") -> "tuple[ModelSetup, ModelProbe]":
     """Call the model once; return the setup with the address that works."""
     import asyncio
 
-    import msgspec
-
-    from skills_runtime.engine import probe_model
+    from skills_runtime.engine import complete_setup
 
     sys.stderr.write(f"Calling {readable_line(setup.model)} at {readable_line(setup.base_url)} …\n")
     try:
-        probe = asyncio.run(probe_model(setup))
+        return asyncio.run(complete_setup(setup))
     except ModelError as error:
         hint = f"{error.hint}, or save it without a test: `--no-test`"
         raise ModelError(f"nothing was saved: {error.message}", kind=error.kind, hint=hint) from error
-    return msgspec.structs.replace(setup, base_url=probe.base_url), probe
 
 
 def _save(setup: "ModelSetup", probe: "ModelProbe | None", home: Path, root: Path) -> None:
@@ -254,8 +252,13 @@ def _save(setup: "ModelSetup", probe: "ModelProbe | None", home: Path, root: Pat
     from skills_runtime.engine import find_overridden, save_model
 
     path = save_model(setup, home)
-    tools = "with tool calls" if probe and probe.calls_tools else "without tool calls: agents need a model with them"
-    result = f"answered in {format_duration(probe.seconds * 1000)}, {tools}" if probe else "not tested"
+    tools = {
+        True: ", with tool calls",
+        False: ", without tool calls: agents need a model with them",
+        None: "; tool calls were not tested, its answer took too long",
+    }
+    seconds = format_duration(probe.seconds * 1000) if probe else ""
+    result = f"answered in {seconds}{tools[probe.calls_tools]}" if probe else "not tested"
     keys = {"environment": "set", "stored": "stored", "given": "stored now", "none": "not set, not needed"}
     print(f"model   {readable_line(setup.model)} at {readable_line(setup.base_url)} ({setup.provider.title}): {result}")
     print(f"key     {setup.key.variable}: {keys[setup.key.origin]}")

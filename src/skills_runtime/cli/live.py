@@ -68,7 +68,7 @@ def resume_run(
     with open_service(config) as service:
         paths = service.find(reference)
         state = RecordedRun(paths).state()  # not authenticated yet: `adopt` may only now accept its key
-        resolved = service.workspace.settings_of(paths, adopt=adopt)
+        resolved = service.workspace.settings_of(paths)
         has_approvals = bool(service.approvals_of(str(paths.root)))
     if state.status is RunStatus.REVIEW_REQUIRED:
         (wait,) = list_waits(state, Pending(), CommandFor(program.name, reference))

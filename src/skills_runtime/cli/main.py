@@ -62,8 +62,10 @@ def find_call(called: Path, name: str) -> str:
     with suppress(OSError):
         if on_path is not None and Path(on_path).samefile(called):
             return name
-    near = os.path.relpath(called)
-    return shlex.quote(str(called.absolute()) if near.startswith("..") else near)
+    with suppress(FileNotFoundError):  # the current directory may be gone
+        near = os.path.relpath(called)
+        return shlex.quote(str(called.absolute()) if near.startswith("..") else near)
+    return shlex.quote(str(called))
 
 
 def run_program(arguments: Sequence[str], *, name: str = NAMES[0], call: str = "") -> int:

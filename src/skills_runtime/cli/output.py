@@ -115,7 +115,9 @@ def list_table(
     Columns that are not in `narrow_columns` are dropped, last first, until that width is readable.
     """
     if console.encoding == "ascii":  # before widths are measured
-        lines = [{name: _with_ascii_marks(cell) for name, cell in line.items()} for line in lines]
+        lines = [
+            {name: Text(to_ascii_marks(cell.plain), style=cell.style) for name, cell in line.items()} for line in lines
+        ]
     widths = {name: max(len(name), *(line[name].cell_len for line in lines)) + 2 for name in justify}
 
     def remaining_width(names: Sequence[str]) -> int:
@@ -132,10 +134,6 @@ def list_table(
         line[flexible].plain = truncate(line[flexible].plain, max(remaining_width(headings), min_width))
         table.add_row(*(line[name] for name in headings))
     return Unpadded(table)
-
-
-def _with_ascii_marks(cell: Text) -> Text:
-    return Text(to_ascii_marks(cell.plain), style=cell.style)
 
 
 class StatusStyle(NamedTuple):

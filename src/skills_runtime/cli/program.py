@@ -242,10 +242,22 @@ def _translate_os_error(error: OSError) -> SkillsRuntimeError:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return AccessRefused(message, hint=translate("hint.permissions", "check the permissions"))
     if error.errno == errno.ENOENT:
+        if not error.filename and (missing := _find_missing_directory()):
+            return missing
         return NotFound(message, hint=translate("hint.path", "check the path"))
     if error.errno == errno.ENAMETOOLONG:
         return ValidationFailed(message, hint=translate("hint.name", "use a shorter name"))
     return StorageFailed(message)
+
+
+def _find_missing_directory() -> NotFound | None:
+    from skills_runtime.config import current_directory
+
+    try:
+        current_directory()
+    except NotFound as error:
+        return error
+    return None
 
 
 def _flush_output() -> None:

@@ -17,7 +17,6 @@ from skills_runtime.text import readable_line
 
 if TYPE_CHECKING:
     from skills_runtime.engine import DeletedRuns
-    from skills_runtime.ledger import RunRow
 
 app = create_app()
 
@@ -70,7 +69,7 @@ def prune(
     with open_service(ConfigOptions(workspace_root)) as service:
         rows = service.list_prunable(older_than=age, keep=keep)
         if rows:
-            _confirm(_describe(rows), yes=yes)
+            _confirm([f"{short_id(row.run_id)}  {readable_line(row.title)[:50]}" for row in rows], yes=yes)
         deleted = asyncio.run(service.prune(rows))
     return _write_deleted(deleted, as_json=as_json)
 
@@ -81,10 +80,6 @@ def parse_age(text: str) -> timedelta:
     if matched is None:
         raise ValidationFailed(f"`--older-than {text}` is not an age", hint="write hours, days or weeks: 12h, 30d, 8w")
     return timedelta(hours=int(matched[1]) * _HOURS[matched[2]])
-
-
-def _describe(rows: "Sequence[RunRow]") -> list[str]:
-    return [f"{short_id(row.run_id)}  {readable_line(row.title)[:50]}" for row in rows]
 
 
 def _confirm(lines: Sequence[str], *, yes: bool) -> None:

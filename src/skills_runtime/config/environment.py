@@ -1,4 +1,4 @@
-"""The process environment and the `.env` file as one read-only value; the only reader of `os.environ`.
+"""The process environment and the `.env` file as one read-only value.
 
 Nothing is ever written back to the process.
 """
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from skills_runtime.config.files import path_exists, read_text, resolve_path
+from skills_runtime.config.process import process_environ
 from skills_runtime.errors import ConfigError
-from skills_runtime.messages import Language, parse_language
 from skills_runtime.text import printable
 
 Trust = Literal["user", "project"]
@@ -21,8 +21,6 @@ Trust = Literal["user", "project"]
 ENV_FILE = "SKILLS_RUNTIME_SDK_ENV_FILE"
 CONFIG_PATHS = "SKILLS_RUNTIME_SDK_CONFIG_PATHS"
 KEYS_DIR = "SKILLS_RUNTIME_SDK_KEYS_DIR"
-LANGUAGE_VARIABLES = ("SKILLS_RUNTIME_SDK_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
-"""The variables that set the language of messages; the first that is not empty counts."""
 VARIABLES: Mapping[str, str] = {
     "SKILLS_RUNTIME_SDK_MODEL": "model",
     "SKILLS_RUNTIME_SDK_PLANNER_MODEL": "models.planner",
@@ -76,11 +74,6 @@ class Environment:
 
     def __repr__(self) -> str:
         return f"Environment({len(self.process)} of the process, {len(self.dotenv.values)} of a `.env` file)"
-
-
-def process_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return a copy of the given environment, or of the process's own."""
-    return dict(os.environ if environ is None else environ)
 
 
 def without_dotenv(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -156,12 +149,6 @@ def keys_home(environ: Mapping[str, str] | None = None) -> Path:
     if keys_dir and not Path(keys_dir).is_absolute():
         raise ConfigError(f"`{KEYS_DIR}` must be an absolute path", hint="name the directory that holds the keys")
     return Path(keys_dir) if keys_dir else state_home(process) / "keys"
-
-
-def preferred_language(environ: Mapping[str, str] | None = None) -> Language:
-    """Return the language of messages that the user prefers."""
-    process = process_environ(environ)
-    return parse_language(next(filter(None, map(process.get, LANGUAGE_VARIABLES)), ""))
 
 
 def _xdg(variable: str, fallback: str, process: Mapping[str, str]) -> Path:

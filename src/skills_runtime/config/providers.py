@@ -177,7 +177,7 @@ def is_loopback(url: str) -> bool:
     """Return whether an address leads to this machine."""
     host = urlsplit(url).hostname or ""
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        return host == "localhost" or host.endswith(".localhost") or ip_address(host).is_loopback
     except ValueError:
         return False
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from skills_runtime.config.edit import has_value, set_value, unset_value
-from skills_runtime.config.environment import config_home, process_environ
+from skills_runtime.config.environment import config_home
 from skills_runtime.config.files import (
     MODEL_FILE,
     lock_home,
@@ -20,7 +20,8 @@ from skills_runtime.config.files import (
 from skills_runtime.config.merge import ConfigSource, nest_value
 from skills_runtime.config.models import Settings, iterate_keys
 from skills_runtime.config.problems import Location, raise_problems, unknown_key
-from skills_runtime.config.resolve import USER_FILE, validate_source
+from skills_runtime.config.process import process_environ
+from skills_runtime.config.resolution import USER_FILE, validate_source
 from skills_runtime.storage import PRIVATE_FILE
 from skills_runtime.text import printable
 
@@ -31,7 +32,9 @@ def set_user_setting(key: str, value: Any, environ: Mapping[str, str] | None = N
     _validate(nest_value(key, value), Location("given to `config set`"), home, environ)
     with lock_home(home):
         model_file = home / MODEL_FILE
-        is_model = path_exists(model_file) and has_value(read_mapping(model_file), key)
+        chosen: Mapping[str, Any] = read_mapping(model_file) if path_exists(model_file) else {}
+        # `model` of that file would override `models.planner` and `models.executor` of the other one.
+        is_model = has_value(chosen, key) or (key.startswith("models.") and has_value(chosen, "model"))
         path = resolve_path(model_file if is_model else home / USER_FILE, home)
         old = _read(path)
         _write(path, set_value(old, key, value, path), home, environ)

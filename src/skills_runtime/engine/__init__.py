@@ -26,14 +26,12 @@ if TYPE_CHECKING:
     from skills_runtime.engine.executions import LOG_FILES, ExecutionOptions, Executions
     from skills_runtime.engine.log_tail import BATCH_BYTES, Frame, LogTail
     from skills_runtime.engine.model_setup import (
-        ModelProbe,
         ModelSetup,
-        configured_setup,
+        check_configured_model,
+        complete_setup,
         find_overridden,
         list_models,
         prepare_setup,
-        probe_model,
-        provider_of,
         save_model,
     )
     from skills_runtime.engine.policy_check import describe_decision, explain_call, explain_command
@@ -72,8 +70,7 @@ __getattr__ = lazy_names(
         "executions": "ExecutionOptions Executions LOG_FILES",
         "log_tail": "BATCH_BYTES Frame LogTail",
         "model_setup": (
-            "ModelProbe ModelSetup configured_setup find_overridden list_models prepare_setup probe_model provider_of "
-            "save_model"
+            "ModelSetup check_configured_model complete_setup find_overridden list_models prepare_setup save_model"
         ),
         "policy_check": "explain_call explain_command describe_decision",
         "recorded_run": "RecordedRun record_document",
@@ -116,7 +113,6 @@ __all__ = [
     "Interaction",
     "LogTail",
     "Model",
-    "ModelProbe",
     "ModelSetup",
     "OpenApproval",
     "OpenedRun",
@@ -144,9 +140,10 @@ __all__ = [
     "build_rule",
     "build_rules",
     "build_source_settings",
+    "check_configured_model",
     "check_demo_sandbox",
     "close_backend",
-    "configured_setup",
+    "complete_setup",
     "describe_decision",
     "diagnose",
     "explain_call",
@@ -161,8 +158,6 @@ __all__ = [
     "measure_storage",
     "open_run_service",
     "prepare_setup",
-    "probe_model",
-    "provider_of",
     "read_demo",
     "read_row",
     "read_rules",

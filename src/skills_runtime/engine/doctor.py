@@ -3,6 +3,7 @@
 Each check is a pure function of facts; `diagnose` collects the facts. No value of a key is ever part of a check.
 """
 
+import asyncio
 import os
 import platform
 import shlex
@@ -12,19 +13,18 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
+from skills_runtime.agent import configured_endpoint
 from skills_runtime.clock import RandomIds, SystemClock
-from skills_runtime.config import Resolved, config_home, home, process_environ, state_home
+from skills_runtime.config import Resolved, config_home, home, is_loopback, process_environ, state_home
 from skills_runtime.engine.agent_factory import find_model_problem
 from skills_runtime.errors import ConfigError, ModelError, SkillsRuntimeError
 from skills_runtime.ledger import open_ledger
-from skills_runtime.llm import Endpoint, EndpointProbe, OpenAIChatBackend, probe_endpoint, try_model
+from skills_runtime.llm import Endpoint, EndpointProbe, probe_endpoint, probe_model
 from skills_runtime.runs import runs_root
 from skills_runtime.sandbox import PROMISES, Capabilities, Gap, OsSandbox, UnavailableSandbox, build_sandbox
 from skills_runtime.skills import SkillList, find_bundled_skills, is_trusted, list_skills, resolve_discovery_paths
@@ -176,23 +176,27 @@ def diagnose_model(resolved: Resolved) -> list[Check]:
         command = f"skills-runtime config confirm {shlex.quote(address.base_url)} {address.api_key_env}"
         fact = f"this project chose {address.base_url}, which you have not confirmed; it was not contacted"
         return [Check(name="model", status="failed", fact=fact, fix=command)]
-    key = (resolved.environment.get(llm.api_key_env) or "").strip()
+    endpoint, key = configured_endpoint(resolved)
     key_problem = find_model_problem(resolved)
-    probe = probe_endpoint(llm.base_url, "" if key_problem else key, timeout_sec=PROBE_SECONDS)
-    origin = resolved.describe_origin("llm.base_url")
+    probe = asyncio.run(probe_endpoint(endpoint.url, "" if key_problem else key, timeout_sec=PROBE_SECONDS))
     checks = [
         check_key(llm.api_key_env, resolved.environment.origin(llm.api_key_env), key_problem),
-        check_address(llm.base_url, origin, probe),
+        check_address(endpoint.url, endpoint.source, probe),
     ]
     if key_problem or probe.status is None:
         return checks
-    endpoint = Endpoint(url=llm.base_url, source=origin, key_variable=llm.api_key_env)
-    backend = OpenAIChatBackend(base_url=llm.base_url, api_key=key, timeout_sec=ANSWER_SECONDS, endpoint=endpoint)
-    models = dict.fromkeys((resolved.settings.models.executor, resolved.settings.models.planner))
-    for model in models:
-        error = None if probe.has_model(model) else try_model(backend, model, timeout_sec=ANSWER_SECONDS)
+    for model in dict.fromkeys((resolved.settings.models.executor, resolved.settings.models.planner)):
+        error = None if probe.has_model(model) else _find_model_error(endpoint, key, model)
         checks.append(check_model(model, probe, error))
     return checks
+
+
+def _find_model_error(endpoint: Endpoint, key: str, model: str) -> ModelError | None:
+    try:
+        asyncio.run(probe_model(endpoint, key, model, timeout_sec=ANSWER_SECONDS))
+    except ModelError as error:
+        return error
+    return None
 
 
 def check_offline_model(backend: str, problem: str) -> Check:
@@ -209,7 +213,7 @@ def check_key(variable: str, origin: str | None, problem: str) -> Check:
         fact = f"`{variable}` is not set" if origin is None else problem
         return Check(name="key", status="failed", fact=fact, fix=_INIT)
     if origin is None:
-        return Check(name="key", status="ok", fact="none is set, and none is needed at this address")
+        return Check(name="key", status="ok", fact=f"`{variable}` is not set, and this address needs no key")
     return Check(name="key", status="ok", fact=f"`{variable}`, {_KEY_ORIGINS[origin]}")
 
 
@@ -217,24 +221,16 @@ def check_address(base_url: str, origin: str, probe: EndpointProbe) -> Check:
     """Check whether something answers at the address of the model."""
     address = f"{base_url} (llm.base_url from {origin})"
     if probe.status is None:
-        fix = f"{'start the server' if _is_local(base_url) else 'check network and proxy'}, or: {_INIT}"
+        fix = f"{'start the server' if is_loopback(base_url) else 'check network and proxy'}, or: {_INIT}"
         return Check(name="address", status="failed", fact=f"could not reach {address}: {probe.problem}", fix=fix)
     return Check(name="address", status="ok", fact=f"{address} answers")
-
-
-def _is_local(base_url: str) -> bool:
-    """Return whether an address is one of this machine."""
-    host = urlsplit(base_url).hostname or ""
-    with suppress(ValueError):
-        return ip_address(host).is_loopback
-    return host == "localhost" or host.endswith(".localhost")
 
 
 def check_model(model: str, probe: EndpointProbe, error: ModelError | None) -> Check:
     """Check whether the provider has a model: it lists it, or the model began to answer a request."""
     if error is not None:
         listed = tuple(f"it has {name}" for name in _similar_names(model, probe.models))
-        return Check(name="model", status="failed", fact=f"{model}: {error.message}", fix=_INIT, details=listed)
+        return Check(name="model", status="failed", fact=error.message, fix=_INIT, details=listed)
     return Check(name="model", status="ok", fact=f"{model} is {'listed' if probe.has_model(model) else 'answering'}")
 
 

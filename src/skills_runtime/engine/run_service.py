@@ -568,7 +568,7 @@ class RunService(RunReader):
         self.locate(state.run_id, paths)
         if resolved is None:
             check_overrides(overrides, self.workspace.settings().settings)
-            resolved = self.workspace.settings_of(paths, overrides.settings(), adopt=adopt)
+            resolved = self.workspace.settings_of(paths, overrides.settings())
         return state.run_id, _Opening(self._agents.get_agent(resolved), adopt=adopt)
 
     async def _proceed(self, run_id: str) -> bool:

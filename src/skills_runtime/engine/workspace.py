@@ -20,7 +20,6 @@ from skills_runtime.runs import (
     is_from_elsewhere,
     read_view,
     runs_root,
-    was_imported,
 )
 
 LOG = "events.jsonl"
@@ -53,32 +52,31 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
         """Return the directory of durable records: accepted runs and idempotency keys."""
         return self.state / "service" / "runs"
 
-    def settings(self, changes: Mapping[str, Any] | None = None) -> Resolved:
-        """Resolve the settings of a new run."""
+    def settings(self, changes: Mapping[str, Any] | None = None, *, root: Path | None = None) -> Resolved:
+        """Resolve the settings of a new run, in this workspace or in `root`."""
         return resolve(
-            self.workspace_root,
+            root or self.workspace_root,
             config_paths=self.config_paths,
             session_settings=deep_merge(self.user_settings, changes or {}),
             defaults=self.defaults,
         )
 
-    def settings_of(
-        self, paths: RunPaths, changes: Mapping[str, Any] | None = None, *, adopt: bool = False
-    ) -> Resolved:
+    def settings_of(self, paths: RunPaths, changes: Mapping[str, Any] | None = None) -> Resolved:
         """Resolve the settings of an existing run: those of its start, with changes.
 
-        The settings of an imported run do not apply unless its user adopts it: they could choose where your key is
-        sent. The workspace that such a run names never applies.
+        A run from another machine continues with the settings and in the workspace of the caller: its own could choose
+        where your key is sent, or allow more than you do. `config_paths` may name its `config.yaml`.
         """
         ports, workspace = log_ports(), self.workspace_root
-        if not is_from_elsewhere(paths, ports.keys):
-            state = read_view(paths, ports).state  # verified: the lines after it could name any workspace
-            if not has_own_config(paths, state):
-                return self.settings(changes)
-            if state.workspace_root and not state.from_elsewhere:
-                workspace = Path(state.workspace_root)
-        elif not adopt or was_imported(paths):
+        if is_from_elsewhere(paths, ports.keys):
             return self.settings(changes)
+        state = read_view(paths, ports).state  # verified: the lines after it could name any workspace
+        if not has_own_config(paths, state):
+            return self.settings(changes)
+        if state.workspace_root and not state.from_elsewhere:
+            workspace = Path(state.workspace_root)
+        if state.adopted:
+            return self.settings(changes, root=workspace)
         own, changes = (paths.root / "config.yaml",), changes or {}
         if not self.for_user:
             return resolve(workspace, config_paths=own, session_settings=changes)

@@ -216,7 +216,7 @@ class ApprovalDecided(Payload, frozen=True):
     reason: str = ""
     """The origin of the decision: `provider`, `inbox` or `session`.
 
-    Older logs also have `timeout` and `invalid_decision`, where nobody decided and the call was denied.
+    Older logs also have `timeout` and `invalid_decision`, where a call without a decision was denied.
     """
     call_id: str = ""
     decided_by: str = ""

@@ -134,7 +134,7 @@ class _Collection:
 
     def _copy(self, source: int, path: str, limit: int) -> None:
         digest, size = hashlib.sha256(), 0
-        # Each directory for its owner only, whatever the process has set for new ones.
+        # Each directory is private to its owner, whatever the umask is.
         for directory in reversed(Path(path).parents[:-1]):
             (self._into / directory).mkdir(mode=0o700, exist_ok=True)
         with _new_file(self._into / path) as target:

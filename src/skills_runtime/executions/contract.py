@@ -41,7 +41,8 @@ def request_digest(skill: str, data: bytes) -> str:
 
 def resolve_timeout(requested: int | None, declared: int | None, *, default: int, longest: int) -> int:
     """Return the timeout in milliseconds: the caller's, then the skill's, then the default."""
-    # A number that is a truth value is a mistake, and one beyond the clock of the system would never end anything.
+    # A boolean is a mistake although Python counts it as an integer, and a value beyond the system clock would never
+    # expire.
     if requested is not None and (isinstance(requested, bool) or not 1 <= requested <= longest):
         raise ValidationFailed(f"the time limit must be from 1 to {longest} ms", hint="give whole milliseconds")
     return min(requested or declared or default, longest)

@@ -175,7 +175,7 @@ class Executor:
     def _open_store(self) -> ExecutionStore:
         self._layout.make()
         stages = self._supplies.stages
-        if stages is not None:  # a directory that no fence can be put around is not used
+        if stages is not None:  # a directory that cannot be sandboxed is not used
             probe = stages / f"probe-{os.getpid()}"
             try:
                 probe.mkdir(mode=0o700)
@@ -205,7 +205,7 @@ class Executor:
                 continue
             try:
                 record = layout.read(position[1])
-            except NotFound:  # it is just being begun, or removed
+            except NotFound:  # it is being created or removed
                 continue
             if status in (None, record.status) and skill in (None, record.skill):
                 records.append(record)

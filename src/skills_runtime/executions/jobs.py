@@ -26,7 +26,7 @@ _SEAL_SEAL = 1
 
 ARTIFACTS, SKILL, INPUT = "artifacts", "skill", "input.json"
 """Names in a stage directory: the copy of the skill, its artifacts, and its input."""
-_OF_THE_INTERPRETER = ("PYTHON", "LD_", "MALLOC_", "GLIBC_")
+_INTERPRETER_PREFIXES = ("PYTHON", "LD_", "MALLOC_", "GLIBC_")
 """Prefixes of variables that a program reads only at its start, so a warm process cannot honor them."""
 
 
@@ -97,7 +97,7 @@ def build_environment(skill: Skill, execution_id: str, stage: Path, declared: Ma
 def can_be_warm(run: RunDefinition, declared: Mapping[str, str]) -> bool:
     """Return whether a warm process can run this skill exactly like a new one."""
     alike = run.isolation == "copy" and not run.network
-    return run.warm and alike and not any(name.startswith(_OF_THE_INTERPRETER) for name in declared)
+    return run.warm and alike and not any(name.startswith(_INTERPRETER_PREFIXES) for name in declared)
 
 
 StopReason = Literal["timeout", "cancelled", "stdout_limit"]
@@ -246,7 +246,7 @@ CAPTURED_BYTES = 4096
 
 def refuse_network() -> EgressCallbacks:
     """Refuse network access: an open network needs callbacks that observe it."""
-    raise SandboxError("nobody watches the network of this execution", hint="pass `egress_callbacks` to the executor")
+    raise SandboxError("the network of this execution has no callbacks", hint="pass `egress_callbacks` to the executor")
 
 
 def plan_job(job: Job, make_sandbox: MakeSandbox) -> SandboxPlan:

@@ -25,7 +25,7 @@ RUNTIME = ".runtime"
 """The directory for staging, locks and keys; no execution has this name."""
 _TRIES = 100
 MEMORY = "/dev/shm"
-LEAST_MEMORY = 1 << 30
+MIN_FREE_MEMORY = 1 << 30
 """With less free memory than this, executions work on disk."""
 
 
@@ -33,7 +33,7 @@ class ExecutionLayout:
     """A directory of executions."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root.resolve()  # what is opened in it is opened without following links
+        self.root = root.resolve()  # opened later without following links
         self._synced = False
 
     @property
@@ -62,7 +62,8 @@ class ExecutionLayout:
         """Sync the directories themselves, once."""
         if not self._synced:
             for directory in (self.runtime, self.root, *self.root.parents):
-                with suppress(PermissionError):  # somebody else's, who has it for longer
+                # Another user's directory, which existed before.
+                with suppress(PermissionError):
                     sync_path(directory)
             self._synced = True
 
@@ -148,7 +149,7 @@ def stages_in_memory(path: Path) -> Path | None:
     """
     try:
         filesystem = os.statvfs(MEMORY)
-        if filesystem.f_bavail * filesystem.f_frsize < LEAST_MEMORY:
+        if filesystem.f_bavail * filesystem.f_frsize < MIN_FREE_MEMORY:
             return None
         name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
         directory = Path(MEMORY) / f"skills-runtime-{os.geteuid()}-{name}"
@@ -156,7 +157,7 @@ def stages_in_memory(path: Path) -> Path | None:
         info = directory.lstat()
     except OSError:
         return None
-    # Anybody may make a directory of that name there first.
+    # Another user may have created a directory of that name first.
     is_private = stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() and not info.st_mode & 0o077
     return directory if is_private else None
 
@@ -169,7 +170,7 @@ def read_record(directory: Path) -> Record:
 def write_record(directory: Path | str, record: Record, *, durable: bool) -> None:
     """Replace the record atomically: a reader sees the old one or the new one, also after a power loss."""
     if durable:
-        sync_path(directory)  # what the record tells of is there before the record
+        sync_path(directory)  # the content must be durable before the record that names it
     write_atomic(os.path.join(directory, RECORD), _encode_record(record), durable=durable)
 
 
@@ -264,11 +265,11 @@ class Owner:
     def __init__(self, layout: ExecutionLayout) -> None:
         self.name = RandomIds().new("owner")
         self._directory = layout.runtime / "owners" / self.name
-        # Made aside and locked: nobody may take a directory for a dead one's before it is.
+        # Created under a staging name and locked, so that no process takes it for one left by a dead process.
         aside = layout.runtime / "owners" / f".{self.name}"
         aside.mkdir(mode=0o700)
         self._lock = os.open(aside / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try_lock(self._lock)  # which nobody else can know yet
+        try_lock(self._lock)  # always succeeds: no other process knows the path yet
         self._journal = os.open(aside / JOURNAL, _APPENDING, 0o600)
         aside.rename(self._directory)
         self._active: set[str] = set()
@@ -339,7 +340,7 @@ def find_dead_owners(layout: ExecutionLayout) -> list[tuple[Path, list[str]]]:
         if not directory.name.startswith(".") and not is_alive(layout, directory.name):
             try:
                 lines = (directory / JOURNAL).read_text(encoding="ascii", errors="replace").splitlines()
-            except FileNotFoundError:  # another process settles it at the same time
+            except FileNotFoundError:  # another process finishes it at the same time
                 continue
             owners.append((directory, _parse_journal(lines)))
     return owners

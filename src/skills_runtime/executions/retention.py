@@ -109,7 +109,7 @@ def _read_batch(store: ExecutionStore, ids: Sequence[str], retention: Retention)
     for execution_id in ids:
         try:
             record = store.layout.read(execution_id)
-        except NotFound:  # it is just being begun, or removed
+        except NotFound:  # it is being created or removed
             continue
         finished = _seconds(record.finished_at or record.created_at)
         if record.status != "running" and finished is not None:
@@ -125,7 +125,7 @@ def _remove_batch(store: ExecutionStore, executions: Sequence[EndedExecution]) -
     for execution in executions:
         try:
             store.forget(store.layout.read(execution.execution_id))
-        except NotFound:  # somebody else was quicker
+        except NotFound:  # another process was faster
             continue
         except SkillsRuntimeError:
             failed += 1

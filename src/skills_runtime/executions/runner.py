@@ -77,7 +77,7 @@ async def wait_uncancelled(task: "asyncio.Future[Any]") -> None:
         except asyncio.CancelledError:
             continue
     if not task.cancelled():
-        task.exception()  # looked at, so that nobody complains that it was not
+        task.exception()  # retrieve the exception, or asyncio would log it
 
 
 class ConcurrencyLimit:
@@ -171,7 +171,7 @@ class ExecutionRunner:
                     zygote = await self._pool.acquire(self._kind(attempt, execution))
                     result = await self._in_thread(active, self._run_warm, zygote, attempt, execution)
             if result is None:
-                # Executions in the directory of the skill itself go one after another.
+                # Executions in the skill's own directory run one after another.
                 shared = request.run.isolation != "copy"
                 lock = self._shared.setdefault(_directory(request.skill), asyncio.Lock()) if shared else nullcontext()
                 async with lock:
@@ -214,7 +214,7 @@ class ExecutionRunner:
             except Unusable:
                 return None
             finally:
-                with suppress(OSError):  # a skill may have removed it
+                with suppress(OSError):  # the skill may have removed it
                     os.rename(zygote.work, execution.stage)  # noqa: PTH104
         finally:
             self._pool.release(zygote)
@@ -263,7 +263,8 @@ class ExecutionRunner:
             candidate = job.with_argv(argv)
             try:
                 plan = plan_job(candidate, make_sandbox)
-                find_program(build_command(plan))  # where there is no fence, nobody has looked yet
+                # Without a sandbox nothing has checked this yet.
+                find_program(build_command(plan))
             except NotFound as error:
                 missing = error
             else:
@@ -285,7 +286,7 @@ class _Attempt:
         self.program = program
         self.declared = declared
         self.active = active
-        # Which of the programs for TypeScript there is turns out only when a fence is planned.
+        # Which TypeScript runtime exists is only known once the sandbox is planned.
         self.warm = can_be_warm(request.run, declared) and program.entry.program != "tsx"
         self.started: StartedExecution | None = None
 

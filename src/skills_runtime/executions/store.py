@@ -114,7 +114,7 @@ class ExecutionStore:
     def _begin(
         self, request: ExecutionRequest, name: str, snapshot: SkillSnapshot, stop: Stop
     ) -> StartedExecution | str:
-        # Text, not paths: all of this is done for each execution.
+        # Strings instead of paths: this runs for every execution.
         directory, stage, durable = f"{self.layout.root}/{name}", f"{self.stages}/{name}", request.durable
         record = Record(
             execution_id=name,
@@ -166,7 +166,8 @@ class ExecutionStore:
             execution.sinks.sync()
         execution.sinks.close()
         duration = round((time.monotonic() - execution.started) * 1000)
-        if outcome.ended_by == "exit" and execution.sinks.stdout.overflowed:  # it was done before anybody could end it
+        # It exited before it could be stopped.
+        if outcome.ended_by == "exit" and execution.sinks.stdout.overflowed:
             outcome = msgspec.structs.replace(outcome, ended_by="stdout_limit")
         output, failure, status = _outcome(outcome, bytes(execution.sinks.stdout.content), execution.record.timeout_ms)
         artifacts, refused = collect_artifacts(
@@ -203,7 +204,7 @@ class ExecutionStore:
         """Load an execution from disk."""
         record = self.layout.read(execution_id)
         if record.status == "running" and not self.is_owner_alive(record):
-            self.mark_interrupted(execution_id)  # whatever told that it was begun is lost
+            self.mark_interrupted(execution_id)  # the record of its start is lost
             record = self.layout.read(execution_id)
         directory = self.layout.directory(execution_id)
         output = _read(directory / OUTPUT)
@@ -242,12 +243,12 @@ class ExecutionStore:
         directory = self.layout.directory(execution_id)
         try:
             record = read_record(directory)
-        except (FileNotFoundError, msgspec.MsgspecError):  # it was killed before it had begun
+        except (FileNotFoundError, msgspec.MsgspecError):  # killed before it started
             self.layout.remove(execution_id)
             return
         key = record.key_digest
         if record.status == "running" and key is not None and not self.keys.belongs_to(key, execution_id):
-            self.layout.remove(execution_id)  # nothing is started before it has the key
+            self.layout.remove(execution_id)  # nothing starts without the key
         elif record.status == "running":
             changes = {"status": "failed", "error": INTERRUPTED, "finished_at": self._clock.now()}
             write_record(directory, msgspec.structs.replace(record, **changes), durable=True)
@@ -269,7 +270,7 @@ class ExecutionStore:
     def close(self) -> None:
         """Remove the stages and release ownership; no execution may be running."""
         remove_tree(self.stages, ignore_errors=True)
-        with suppress(OSError):  # others may be at work there
+        with suppress(OSError):  # other processes may work there
             self._stages_root.rmdir()
         self._owner.close()
 

@@ -25,7 +25,7 @@ from skills_runtime.storage import remove_tree
 END_MESSAGE = b"e"
 CHUNK_BYTES = 1 << 16
 MAX_MESSAGE = 1 << 16
-PATIENCE_SECONDS = 1.0
+REPORT_TIMEOUT_SECONDS = 1.0
 """How long a process may take to report after it was told to end an execution."""
 POLL_SECONDS = 0.5
 """How often a thread checks whether the execution should end."""
@@ -67,7 +67,8 @@ class ZygoteChannel:
                 return None
             stop.on_stop(self._send_end)
             report = self._follow(reading, stop, time.monotonic() + job.timeout_ms / 1000)
-            for descriptor, sink in reading.items():  # what is still in a pipe that nobody writes to any more
+            # Read what is still buffered in pipes without writers.
+            for descriptor, sink in reading.items():
                 os.set_blocking(descriptor, False)
                 with suppress(BlockingIOError):
                     while piece := os.read(descriptor, CHUNK_BYTES):
@@ -109,7 +110,7 @@ class ZygoteChannel:
             if stop.reason is None and now >= deadline:
                 stop.set("timeout")
             if stop.reason is not None:
-                patience = patience or now + PATIENCE_SECONDS
+                patience = patience or now + REPORT_TIMEOUT_SECONDS
                 if now >= patience:
                     patience = now + POLL_SECONDS
                     self._kill()
@@ -208,7 +209,7 @@ class Zygote:
         report = self._channel.run_job(job, sinks, stop)
         if report is None:
             raise Unusable("it is gone")
-        # Nothing may be left beside the work itself, which is put away by its owner.
+        # A process with leftovers beside the work directory is not reused; the owner removes the work itself.
         leftovers = (name for name in os.listdir(self.directory) if name != WORK)  # noqa: PTH208
         self.usable = report.usable and self._initial_names.issuperset(leftovers)
         exceeded = None if report.exited is not None else self._read_exceeded_limit()
@@ -237,7 +238,7 @@ class Zygote:
         self._finished = self._loop.create_task(
             execute(command, limits, source=self._theirs.fileno(), on_start=self._theirs.close)
         )
-        # Until it has begun there is nobody who would close the other end.
+        # Until it has started, no one else would close the other end.
         self._finished.add_done_callback(lambda _: self._theirs.close())
         if not await asyncio.to_thread(self._channel.is_ready, READY_SECONDS):
             raise Unusable(await self._describe_start_failure())
@@ -274,7 +275,7 @@ class Zygote:
 def _require_isolated(plan: SandboxPlan) -> SandboxPlan:
     """Return the plan; raise `Unusable` if the process would not be isolated or could use the network."""
     if plan.evidence.get("adapter") != ADAPTER or plan.egress is not None:
-        raise Unusable(f"the fence is {plan.evidence.get('adapter')}")
+        raise Unusable(f"the sandbox is {plan.evidence.get('adapter')}")
     return plan
 
 
@@ -333,7 +334,7 @@ class Pool:
     async def acquire(self, kind: ZygoteKind) -> Zygote:
         """Return a process for one execution; raise `Unusable` if there is none."""
         now = self._loop.time()
-        # Those that wait for the same skill as it was before it changed are of no more use.
+        # Processes prepared for an older version of the same skill are useless now.
         self._dismiss(
             [
                 zygote
@@ -384,7 +385,7 @@ class Pool:
         for zygote in list(zygotes):
             with self._lock:
                 if self._idle.pop(zygote, None) is None:
-                    continue  # somebody took it
+                    continue  # another execution took it
             task = self._loop.create_task(zygote.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)

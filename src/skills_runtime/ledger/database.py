@@ -172,8 +172,8 @@ def _translate_error(error: sqlite3.Error, path: Path) -> SkillsRuntimeError:
     return StorageFailed(f"the ledger `{path}` failed: {error}", hint="free some space or fix the disk, then try again")
 
 
+# `SKRL` in the header of the file: marks the database as a ledger.
 APPLICATION_ID = 1397445196
-"""`SKRL` in the header of the file: marks the database as a ledger."""
 
 
 class Migration(NamedTuple):

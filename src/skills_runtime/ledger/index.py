@@ -174,7 +174,7 @@ class RunIndex:
 
 
 def is_gone(directory: Path) -> bool:
-    """Whether the directory certainly does not exist; an unreadable one counts as existing."""
+    """Return whether the directory certainly does not exist; an unreadable one counts as existing."""
     try:
         return not stat.S_ISDIR(directory.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -184,7 +184,7 @@ def is_gone(directory: Path) -> bool:
 
 
 def _is_same_run(row: RunRow, stored_path: Path) -> bool:
-    """Whether the run is where it was; False when it moved; raises when both directories hold one."""
+    """Return whether the run is where it was; False when it moved; raises when both directories hold one."""
     if row.path == str(stored_path) or _same_directory(Path(row.path), stored_path):
         return True
     if is_gone(stored_path):

@@ -1,5 +1,8 @@
 """Model backends behind one port (OpenAI-compatible, fake, replay), and the recorder that turns answers into events."""
 
+from typing import TYPE_CHECKING
+
+from skills_runtime.lazy import lazy_names
 from skills_runtime.llm.event_recorder import Answer, EventRecorder, record_answer
 from skills_runtime.llm.failures import Endpoint
 from skills_runtime.llm.fake import (
@@ -11,11 +14,21 @@ from skills_runtime.llm.fake import (
     ScriptedBackend,
     load_script,
 )
-from skills_runtime.llm.openai import OpenAIChatBackend, check_key, openai_backend
 from skills_runtime.llm.prices import ModelFacts, Price, cost_of, find_model_facts
-from skills_runtime.llm.probe import EndpointProbe, probe_endpoint, try_model
 from skills_runtime.llm.retry import RetryingBackend, RetryPolicy
 from skills_runtime.ports import Backend, ChatRequest, ChatStreamEvent, ToolCall
+
+if TYPE_CHECKING:
+    from skills_runtime.llm.openai import OpenAIChatBackend, check_key, openai_backend
+    from skills_runtime.llm.probe import EndpointProbe, ModelProbe, probe_endpoint, probe_model
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "openai": "OpenAIChatBackend check_key openai_backend",
+        "probe": "EndpointProbe ModelProbe probe_endpoint probe_model",
+    },
+)
 
 __all__ = [
     "SCRIPTED",
@@ -29,6 +42,7 @@ __all__ = [
     "FakeChatBackend",
     "FakeChatCall",
     "ModelFacts",
+    "ModelProbe",
     "OpenAIChatBackend",
     "Price",
     "RecordedAnswer",
@@ -43,6 +57,6 @@ __all__ = [
     "load_script",
     "openai_backend",
     "probe_endpoint",
+    "probe_model",
     "record_answer",
-    "try_model",
 ]

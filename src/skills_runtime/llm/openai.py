@@ -233,15 +233,6 @@ class OpenAIChatBackend:
         if client is not None:
             await client.close()
 
-    async def list_models(self) -> list[str]:
-        """Return the names of the models that the provider lists, sorted; a provider may list none."""
-        with self._translated_errors():
-            options = self._request_options()
-            answer = await self._client().get("/models", cast_to=object, options=options)
-        body = _mapping(answer)
-        names = (_text(_mapping(entry).get("id")) for entry in _list(body.get("data")))
-        return sorted({name.removeprefix("models/") for name in names if name})
-
     async def _chunks(self, parameters: dict[str, Any]) -> AsyncGenerator[object]:
         """Yield the chunks as plain data; every failure is raised as a `ModelError`."""
         with self._translated_errors():
@@ -379,8 +370,8 @@ def check_key(api_key: str, api_key_env: str, *, needs_key: bool = True) -> str:
         raise ConfigError(
             f"the model has no key: the environment variable `{api_key_env}` is not set",
             hint=(
-                f"store a key with `skills-runtime init`, or set it with `export {api_key_env}=…` or in `.env`;"
-                " `skills-runtime demo` works without one"
+                "store a key with `skills-runtime init` (in scripts: `--key-stdin`), or set it with"
+                f" `export {api_key_env}=…` or in `.env`; `skills-runtime demo` works without one"
             ),
         )
     if api_key and not _KEY.fullmatch(api_key):

@@ -1,6 +1,6 @@
-"""Test a model's provider: whether it answers, which models it lists, and whether a model begins to answer.
+"""Test a model's provider: whether it answers, which models it lists, and whether a model answers a request.
 
-Bounded in time and size; only `try_model` may cost a few tokens.
+Bounded in time and size; only `probe_model` may cost a few tokens.
 """
 
 import asyncio
@@ -10,12 +10,21 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
+from skills_runtime.clock import SystemClock
+from skills_runtime.config import find_provider
 from skills_runtime.errors import ConfigError, ModelError
-from skills_runtime.llm.failures import find_os_reason, shorten
+from skills_runtime.llm.failures import Endpoint, find_os_reason, shorten
 from skills_runtime.llm.openai import OpenAIChatBackend
 from skills_runtime.ports import ChatRequest
 
 MAX_LIST_BYTES = 4 << 20
+LIST_SECONDS = 5.0
+_TEST_TOOL: dict[str, Any] = {
+    "name": "report_ready",
+    "description": "Report that you are ready.",
+    "parameters": {"type": "object", "properties": {}},
+}
+_TEST_PROMPT = "Call the tool `report_ready`. If you have no tools, answer with the word ready."
 
 
 class EndpointProbe(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,15 +39,19 @@ class EndpointProbe(msgspec.Struct, frozen=True, kw_only=True):
 
     def has_model(self, name: str) -> bool:
         """Return whether a model is listed; some providers prefix names, or add a default tag."""
-        return any(listed in (name, f"models/{name}", f"{name}:latest") for listed in self.models)
+        return any(listed in (name.removeprefix("models/"), f"{name}:latest") for listed in self.models)
 
 
-def probe_endpoint(base_url: str, api_key: str, *, timeout_sec: float) -> EndpointProbe:
+class ModelProbe(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request to a model has shown."""
+
+    seconds: float
+    calls_tools: bool | None
+    """`None` if the answer was still coming when the time was over."""
+
+
+async def probe_endpoint(base_url: str, api_key: str, *, timeout_sec: float) -> EndpointProbe:
     """Request `/models` once, without following redirects: the key goes only to the configured address."""
-    return asyncio.run(_probe(base_url, api_key, timeout_sec))
-
-
-async def _probe(base_url: str, api_key: str, timeout_sec: float) -> EndpointProbe:
     import httpx2  # slow to import, like `openai`
 
     from skills_runtime.llm.openai_client import build_http_client
@@ -72,7 +85,7 @@ def _models_url(base_url: str) -> str:
 
 
 def parse_model_names(body: bytes) -> tuple[str, ...]:
-    """Return the model names in a list of models; nothing if the body is something else."""
+    """Return the model names in a list of models, sorted; nothing if the body is something else."""
     try:
         data: Any = msgspec.json.decode(body)
     except (msgspec.MsgspecError, RecursionError, ValueError):
@@ -81,24 +94,65 @@ def parse_model_names(body: bytes) -> tuple[str, ...]:
     if not isinstance(entries, list):
         return ()
     names = [cast("dict[str, Any]", entry).get("id") for entry in cast("list[Any]", entries) if isinstance(entry, dict)]
-    return tuple(name for name in names if isinstance(name, str))
+    return tuple(sorted({name.removeprefix("models/") for name in names if isinstance(name, str)} - {""}))
 
 
-def try_model(backend: OpenAIChatBackend, model: str, *, timeout_sec: float) -> ModelError | None:
-    """Ask a model for one word and hang up when it begins to answer; return the error if it does not."""
-    return asyncio.run(_try(backend, model, timeout_sec))
-
-
-async def _try(backend: OpenAIChatBackend, model: str, timeout_sec: float) -> ModelError | None:
-    request = ChatRequest(model=model, messages=[{"role": "user", "content": "Reply with the word OK."}])
+async def probe_model(endpoint: Endpoint, api_key: str, model: str, *, timeout_sec: float) -> ModelProbe:
+    """Ask a model to call a tool; raise `ModelError` with what to correct if it does not begin to answer."""
+    backend = OpenAIChatBackend(
+        base_url=endpoint.url, api_key=api_key, timeout_sec=timeout_sec + 1, endpoint=endpoint
+    )  # the total time ends first, and says so
+    clock = SystemClock()
+    began = clock.monotonic()
     try:
-        async with asyncio.timeout(timeout_sec), aclosing(backend.stream_chat(request)) as stream:
-            async for _ in stream:
-                break
-    except TimeoutError:
-        return ModelError(f"`{model}` did not begin to answer within {timeout_sec:g} s", retryable=True)
+        calls_tools = await _request_tool_call(backend, model, timeout_sec)
     except ModelError as error:
-        return error
+        raise await _explain(error, endpoint, api_key, model) from error
     finally:
         await backend.aclose()
-    return None
+    return ModelProbe(seconds=round(clock.monotonic() - began, 2), calls_tools=calls_tools)
+
+
+async def _request_tool_call(backend: OpenAIChatBackend, model: str, timeout_sec: float) -> bool | None:
+    """Return whether the model calls a tool; without one if the provider rejects tools."""
+    has_begun = False
+    try:
+        async with asyncio.timeout(timeout_sec):
+            for tools in ([_TEST_TOOL], []):
+                request = ChatRequest(model=model, messages=[{"role": "user", "content": _TEST_PROMPT}], tools=tools)
+                try:
+                    async with aclosing(backend.stream_chat(request)) as events:
+                        async for event in events:
+                            has_begun = has_begun or event.type != "completed"
+                            if event.type == "tool_calls":
+                                return True
+                except ModelError as error:
+                    if not tools or error.kind != "http_error" or "tool" not in error.message.lower():
+                        raise
+                else:
+                    break
+    except TimeoutError:
+        if has_begun:
+            return None
+        raise ModelError(f"it did not begin to answer within {timeout_sec:g} s", retryable=True) from None
+    if not has_begun:
+        raise ModelError("its answer is empty")
+    return False
+
+
+async def _explain(error: ModelError, endpoint: Endpoint, api_key: str, model: str) -> ModelError:
+    """Return the error of a request with the model and what to correct."""
+    reason, hint = error.message, error.hint or "check the address and the key"
+    if error.kind == "auth_error" and api_key:
+        provider = find_provider(endpoint.url)
+        page = f"; keys are at {provider.key_page}" if provider else ""
+        hint = f"check the key in `{endpoint.key_variable}`{page}"
+    elif error.kind == "auth_error":
+        reason = f"{endpoint} requires a key, and `{endpoint.key_variable}` is not set"
+        hint = f"set `{endpoint.key_variable}`, or store a key with `skills-runtime init --key-stdin`"
+    elif error.kind == "http_error":
+        listed = await probe_endpoint(endpoint.url, api_key, timeout_sec=LIST_SECONDS)
+        if listed.models and not listed.has_model(model):
+            names = f"{', '.join(listed.models[:8])}{', …' if len(listed.models) > 8 else ''}"
+            hint = f"choose a model that the service lists: {names}"
+    return ModelError(f"`{model}` does not work: {reason}", kind=error.kind, hint=hint, retryable=error.retryable)

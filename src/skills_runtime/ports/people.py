@@ -68,6 +68,10 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     skill: str = ""
     """The skill whose action it is, as `namespace.name`."""
+    skill_digest: str = ""
+    """Digest of the action and of everything in its skill; empty if it is unknown."""
+    is_built_in: bool = False
+    """Whether the skill is part of the runtime, and nothing in the workspace can change it."""
     digests: Mapping[str, str] = {}
     """Digests of contents that the arguments only name, such as a script: an approval is valid for these."""
     fence: Mapping[str, Any] = {}

@@ -58,7 +58,7 @@ class Parked(BaseException):
 
 
 class Undecided(Exception):
-    """Nobody decided while a command could wait; the message says why."""
+    """No decision was made while a command could wait; the message says why."""
 
 
 class Closeable(Protocol):

@@ -59,7 +59,7 @@ class Capture:
         space = self._head_limit - len(self._head)
         self._head += data[:space]
         self._tail += data[space:]
-        # Cutting only when twice too long moves every byte at most once more, whatever the size of the pieces.
+        # Trimming only at twice the limit moves every byte at most once more, for any chunk size.
         if len(self._tail) > 2 * self._tail_limit:
             self._cut()
 

@@ -13,7 +13,7 @@ from skills_runtime.errors import SandboxError
 from skills_runtime.ports import SandboxPlan
 from skills_runtime.storage import Claim, ClaimKind, Conflict, try_claim
 
-PATIENCE_SECONDS = 30.0
+CLAIM_TIMEOUT_SECONDS = 30.0
 """How long a command waits for conflicting ones."""
 POLL_SECONDS = 0.02
 COMMAND = "a command"
@@ -32,7 +32,7 @@ async def claim_workspace(
 ) -> Claim:
     """Claim a workspace as soon as no claim conflicts; raises `SandboxError` if that may take too long."""
     now = asyncio.get_running_loop().time
-    deadline = now() + PATIENCE_SECONDS
+    deadline = now() + CLAIM_TIMEOUT_SECONDS
     paths, files = tuple(paths), tuple(files)
     while True:
         claim = try_claim(kind, holder, workspace=workspace, paths=paths, files=files, lasting=lasting)
@@ -75,7 +75,7 @@ def hold_claim(claim: Claim) -> Generator[None]:
 
 
 def is_claim_held() -> bool:
-    """Whether commands started in this context run under a held claim."""
+    """Return whether commands started in this context run under a held claim."""
     return _held_claim.get() is not None
 
 

@@ -81,7 +81,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 def shell_command(text: str) -> tuple[str, ...]:
     """Return the argument vector for a shell line; never a login shell, which would change `PATH`."""
     shell = next((path for path in _SHELLS if Path(path).exists()), _SHELLS[-1])
-    # A shell takes a first word that begins like an option for one, even after `-c`.
+    # A shell parses a first word that begins with a dash as an option, even after `-c`.
     return (shell, "-c", f" {text}" if text.startswith(("-", "+")) else text)
 
 
@@ -118,7 +118,7 @@ def find_program(command: Command) -> str:
 
 
 def _may_exist(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Whether a file of this kind exists, or one that this user may not inspect."""
+    """Return whether a file of this kind exists, or one that this user may not inspect."""
     try:
         return kind(path.stat().st_mode)
     except PermissionError:
@@ -133,7 +133,7 @@ def _candidates(command: Command) -> Iterator[Path]:
         yield command.cwd.absolute() / name
         return
     for directory in command.environment.get("PATH", os.defpath).split(os.pathsep):
-        if directory:  # an empty element means `cwd`, where anybody may have put a program of any name
+        if directory:  # an empty element means `cwd`, where a program of any name may lie
             yield command.cwd.absolute() / directory / name
 
 
@@ -154,7 +154,7 @@ def _size(labeled_text: tuple[str, str]) -> int:
     except UnicodeEncodeError:
         raise ValidationFailed(f"{label} holds characters that the system cannot represent") from None
     if b"\0" in data:
-        raise ValidationFailed(f"{label} holds a NUL byte, which the system cannot represent", hint="take it out")
+        raise ValidationFailed(f"{label} holds a NUL byte, which the system cannot represent", hint="remove it")
     return len(data) + 1
 
 
@@ -180,7 +180,7 @@ def start_error(program: str, directory: Path, *, step: str, number: int) -> Ski
             return AccessRefused(f"the working directory `{directory}` may not be entered by this user")
         case "mounts", _:
             return SandboxError(
-                "the workspace changed while the sandbox was put up",
+                "the workspace changed while the sandbox was set up",
                 hint="try again; a command that runs at the same time may have moved a directory or made a link",
             )
         case "group" | "limits", _:
@@ -194,7 +194,7 @@ def start_error(program: str, directory: Path, *, step: str, number: int) -> Ski
             return AccessRefused(f"`{program}` may not be executed by this user", hint="change its permissions")
         case "exec", errno.ENOEXEC:
             return ValidationFailed(
-                f"`{program}` is not a program of this machine", hint="begin a script with `#!` and its interpreter"
+                f"`{program}` cannot be executed on this machine", hint="start a script with `#!` and its interpreter"
             )
         case "exec", errno.E2BIG:
             return too_long_error(program)

@@ -46,12 +46,12 @@ class Reader:
             return os.read(self._descriptor, size)
         except BlockingIOError:
             return None
-        except OSError:  # a terminal with nobody on the other side
+        except OSError:  # a terminal whose other side is closed
             return b""
 
     def drain(self) -> Iterator[bytes]:
         """Yield the chunks that are already buffered, without waiting for more."""
-        # Somebody else may hold the other end and write on and on: what fits into it is all that can be ours.
+        # Another process may hold the write end and never stop: at most one full buffer is the command's.
         remaining = MIN_DRAIN_BYTES
         with suppress(OSError):  # not a pipe
             remaining = max(remaining, fcntl.fcntl(self._descriptor, fcntl.F_GETPIPE_SZ))
@@ -114,7 +114,7 @@ class Writer:
         except BlockingIOError:
             self._watch_writable(enabled=True)
             return
-        except OSError:  # the reader has closed its end, which is its right
+        except OSError:  # the reader has closed its end
             self._broken = True
             self._queue.clear()
         self._watch_writable(enabled=bool(self._queue))

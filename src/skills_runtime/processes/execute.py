@@ -237,7 +237,7 @@ async def _execute_plan(
     failures: list[Exception] = []
 
     def on_failure(error: Exception) -> None:
-        if not stop_event.is_set():  # one that is being ended has no network any more either
+        if not stop_event.is_set():  # a stopped command has lost its network anyway
             failures.append(error)
             stop_event.set()
 
@@ -248,7 +248,7 @@ async def _execute_plan(
         )
     if failures and finished.ended_by in ("exit", "cancelled"):
         failure = failures[0]
-        # The last thing that the sandbox said is the reason why it failed.
+        # The last line of the sandbox has the reason.
         last_line = finished.stderr.text().strip().rpartition("\n")[2]
         if isinstance(failure, SandboxError) and last_line:
             raise SandboxError(f"{failure.message}: {last_line}", hint=failure.hint)

@@ -24,11 +24,11 @@ from skills_runtime.errors import ToolError
 from skills_runtime.processes.command import no_capacity_error
 from skills_runtime.sandbox import supervision
 
+# Idle supervisors kept for the next commands: forking one costs more than a small command itself.
 MAX_IDLE = 4
-"""Idle supervisors kept for the next commands: forking one costs more than a small command itself."""
 
-HOME = Path(supervision.__file__).parents[1]
-"""Directory of the launcher's code; must be readable by the process that starts the first command."""
+# Directory of the launcher's code; must be readable by the process that starts the first command.
+CODE_DIRECTORY = Path(supervision.__file__).parents[1]
 PACKAGE = "supervision"
 
 Groups = tuple[str, ...]
@@ -125,7 +125,7 @@ class Launcher:
 
 
 def _open(channel: socket.socket) -> bool:
-    """Whether the other end is open; it never sends anything."""
+    """Return whether the other end is open; it never sends anything."""
     try:
         return bool(channel.recv(1, socket.MSG_PEEK))
     except BlockingIOError:
@@ -144,7 +144,9 @@ def _start(channel: int) -> int:
         raise ToolError("unknown", "no Python interpreter can be started by this user", hint="see `sys.executable`")
     if not Path("/proc/self/stat").exists():
         raise ToolError("unknown", "without `/proc` no command can be ended reliably", hint="use Linux, and mount it")
-    code_fd = _create_code_fd(marshal.dumps(dict(_code(HOME) if interpreter == sys.executable else _texts(HOME))))
+    code_fd = _create_code_fd(
+        marshal.dumps(dict(_code(CODE_DIRECTORY) if interpreter == sys.executable else _texts(CODE_DIRECTORY)))
+    )
     devnull_actions = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     try:
         return os.posix_spawn(
@@ -244,11 +246,11 @@ def _available() -> Launcher:
             _drop()
             _shared.append(Launcher())
         for pid in tuple(_retired):
-            # Take a dead launcher off the process table.
+            # Reap a dead launcher.
             try:
                 if os.waitpid(pid, os.WNOHANG)[0]:
                     _retired.discard(pid)
-            except ChildProcessError:  # not ours any more: this process was forked, or somebody waits for every child
+            except ChildProcessError:  # not our child: this process was forked, or other code waits for every child
                 _retired.discard(pid)
         return _shared[0]
     except OSError as error:

@@ -47,7 +47,7 @@ def parse_need(script: bytes, lock: bytes = b"", *, name: str = "the script") ->
     except UnusableMetadata as error:
         raise failure(
             "SKILL_ACTION_DEFINITION_INVALID",
-            f"what `{name}` needs cannot be provided: {error}",
+            f"the packages of `{name}` cannot be provided: {error}",
             hint="write `dependencies` as a list of package names with versions",
         ) from error
     if metadata is None:
@@ -64,7 +64,7 @@ def parse_need(script: bytes, lock: bytes = b"", *, name: str = "the script") ->
         raise failure(
             "SKILL_ACTION_DEFINITION_INVALID",
             f"`{name}` needs Python {required[:80]}, and this is {platform.python_version()}",
-            hint="run skills-runtime with such a Python",
+            hint="run skills-runtime with that Python",
         )
     if not metadata.dependencies:
         return None
@@ -171,7 +171,7 @@ class ScriptEnvironments:
         return self.directory(need) / "venv" / "bin" / "python"
 
     def is_ready(self, need: EnvironmentNeed) -> bool:
-        """Whether the environment exists, so that nothing has to be downloaded."""
+        """Return whether the environment exists, so that nothing has to be downloaded."""
         return self.directory(need).is_dir()
 
     async def provide(self, need: EnvironmentNeed) -> None:
@@ -211,7 +211,8 @@ class ScriptEnvironments:
 
     async def _make(self, need: EnvironmentNeed) -> None:
         uv = find_uv(self._environ())
-        with stage_directory(self.directory(need), mode=0o755) as staging:  # sandboxed commands may be of another user
+        # Sandboxed commands may be of another user.
+        with stage_directory(self.directory(need), mode=0o755) as staging:
             await self._lock(uv, need, staging)
             await self._install(uv, staging)
             remove_tree(staging / "given", ignore_errors=True)
@@ -228,7 +229,8 @@ class ScriptEnvironments:
             (path / "run.py").write_bytes(need.script)
             (path / "run.py.lock").write_bytes(need.lock)
             await self._call(uv, path, "export", "--script", "run.py", "--frozen", "--no-header", "-o", str(lock))
-            if "--hash=" not in lock.read_text(encoding="utf-8"):  # a lock for a directory of packages has none
+            # Locks of local package directories have no hashes.
+            if "--hash=" not in lock.read_text(encoding="utf-8"):
                 lock.rename(requirements)
                 await self._resolve(uv, need, requirements, lock)
         else:

@@ -165,12 +165,13 @@ class Supervised:
     def close(self) -> None:
         """Release the supervisor if it has finished; otherwise disconnect, so that it ends the command."""
         self._reader.stop()
-        if self._record is not None:  # what became of the command is unknown: the next one finds its record
+        # What became of the command is unknown: the next one finds its record.
+        if self._record is not None:
             release_lock(self._record.lock)
             self._record = None
         unsent = self._writer.pending
         self._writer.discard()
-        # What was told may not have been heard before the end, and must not be taken for a word on the next command.
+        # A message that arrives after the end must not be taken for one about the next command.
         if self.gone and not (self._lost or self._sent_more or unsent or self.survivors):
             self._launcher.release(self._control, self._start.groups)
         else:
@@ -213,7 +214,7 @@ class Supervised:
             self.gone = True
             return
         try:
-            work = self._loop.run_in_executor(None, finish_record, quarantine, record)  # it scans a whole tree
+            work = self._loop.run_in_executor(None, finish_record, quarantine, record)  # scans a whole tree
         except (ImportError, RuntimeError):  # no thread can be started
             work = self._loop.create_future()
             work.set_result(finish_record(quarantine, record))

@@ -76,7 +76,7 @@ class PtySession:
             master, slave = os.openpty()
         except OSError as error:
             raise no_capacity_error(error) from error
-        # File objects close themselves even when the loop dies before anybody can.
+        # File objects are closed by the garbage collector even if the event loop dies first.
         self._master = open(master, "r+b", buffering=0)  # noqa: SIM115
         # Held open, so that reading never fails while a program has closed the terminal for a moment.
         self._slave = open(slave, "r+b", buffering=0)  # noqa: SIM115

@@ -18,7 +18,7 @@ from skills_runtime.events import (
 READS = frozenset({ApprovalRequested, ApprovalDecided, ApprovalRefused, RunAdopted, SkillInjected, SkillUnloaded})
 """The payloads this projection reads, besides messages with decisions."""
 SILENCE = frozenset({"timeout", "invalid_decision"})
-"""In older logs the reasons of denials that nobody decided; such a call is asked about again."""
+"""In older logs the reasons of denials without a decision; such a call is asked about again."""
 
 
 class PendingApproval(msgspec.Struct, frozen=True, kw_only=True):

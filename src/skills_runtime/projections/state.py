@@ -65,6 +65,8 @@ class RunState(msgspec.Struct, kw_only=True):
     workspace_root: str = ""
     from_elsewhere: bool = False
     """Whether the run was adopted from another machine, which chose the workspace, and not started here yet."""
+    adopted: bool = False
+    """Whether the run was adopted from another machine, which wrote its `config.yaml`."""
     task: str = ""
     model: str = ""
     status: RunStatus = RunStatus.PENDING
@@ -195,7 +197,7 @@ def _on_run_started(state: RunState, event: Event, payload: RunStarted) -> None:
 
 
 def _on_run_adopted(state: RunState, event: Event, payload: RunAdopted) -> None:
-    state.from_elsewhere = True
+    state.from_elsewhere = state.adopted = True
 
 
 def _on_state_changed(state: RunState, event: Event, payload: RunStateChanged) -> None:

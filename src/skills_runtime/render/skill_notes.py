@@ -36,7 +36,7 @@ def skill_note(payload: Payload) -> str:
                 "skills have changed", "; ".join(f"{kind}: {_join_names(names)}" for kind, names in kinds if names)
             )
         case SkillCatalogOffered(level=level, reason=reason) if level != "full":
-            return _with_reason("the model is told less than everything of its skills", reason)
+            return _with_reason("the model does not get all of its skills", reason)
         case SkillRouted(choices=choices):
             declared = (choice for choice in choices if choice.rule in DECLARED_RULES)
             return "; ".join(
@@ -56,7 +56,7 @@ def _describe_skipped(skipped: SkillInjectionSkipped) -> str:
     subject = f"the skill `{skipped.skill_name}` was left out"
     if skipped.reason == "missing_env_var":
         names = ", ".join(f"`{name}`" for name in skipped.missing_env_vars)
-        return _with_reason(subject, f"nobody has set {names or 'a variable that it needs'}")
+        return _with_reason(subject, f"missing variables: {names}" if names else "a required variable is missing")
     if skipped.reason == "render_none":
         return _with_reason(subject, "`prompt.skill_injection.render` is `none`")
     return skipped.reason if " " in skipped.reason else _with_reason(subject, skipped.reason)

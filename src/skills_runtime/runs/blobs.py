@@ -29,11 +29,11 @@ class Blobs:
         return Path(f"{self._directory}/{digest[:2]}/{digest}")
 
     def has(self, digest: str) -> bool:
-        """Whether this run has a file for the digest; its content is not checked."""
+        """Return whether this run has a file for the digest; its content is not checked."""
         return _DIGEST.fullmatch(digest) is not None and self.path(digest).exists()
 
     def is_reachable(self, digest: str) -> bool:
-        """Whether this run, or one it was forked from, has a file for the digest."""
+        """Return whether this run, or one it was forked from, has a file for the digest."""
         return any(store.has(digest) for store in (self, *self._inherited))
 
     def paths_to_sync(self, digest: str) -> tuple[Path, ...]:
@@ -50,7 +50,8 @@ class Blobs:
             return digest
         draft = path.with_name(f".{os.urandom(8).hex()}")
         try:
-            for directory in (self._directory, path.parent):  # `parents=True` would ignore the mode
+            # `parents=True` would ignore the mode.
+            for directory in (self._directory, path.parent):
                 Path(directory).mkdir(mode=DIRECTORY_MODE, exist_ok=True)
             write_new(draft, data)
             draft.replace(path)
@@ -74,7 +75,7 @@ class Blobs:
 
 
 def _has_content(path: Path, data: bytes) -> bool:
-    """Whether the file has this content; a crash can leave it empty or short."""
+    """Return whether the file has this content; a crash can leave it empty or short."""
     try:
         return read_regular(path, len(data)) == data
     except OSError:

@@ -97,7 +97,8 @@ def resolve_root(draft: RunDraft, root: Path) -> str:
 def remove_abandoned_drafts(directory: Path) -> None:
     """Remove drafts of killed processes; runs once per process and directory."""
     with suppress(OSError):  # drafts of other processes are no reason to fail
-        now = directory.stat().st_mtime  # the disk's own time, for a draft has just been made here
+        # The disk's own time, for a draft has just been made here.
+        now = directory.stat().st_mtime
         with os.scandir(directory) as entries:
             drafts = [
                 entry for entry in entries if _DRAFT.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)

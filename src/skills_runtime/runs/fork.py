@@ -25,12 +25,12 @@ CONFIG = "config.yaml"
 
 
 def was_imported(paths: RunPaths) -> bool:
-    """Whether the run was imported."""
+    """Return whether the run was imported."""
     return (paths.archive / IMPORTED).is_file()
 
 
 def is_from_elsewhere(paths: RunPaths, keys: KeyRing) -> bool:
-    """Whether the run was imported, or its log ends under a key that is not on this machine.
+    """Return whether the run was imported, or its log ends under a key that is not on this machine.
 
     A directory that was copied, as with a clone of a project, has no import mark, but its key is missing.
     """
@@ -38,7 +38,7 @@ def is_from_elsewhere(paths: RunPaths, keys: KeyRing) -> bool:
 
 
 def has_own_config(paths: RunPaths, state: RunState) -> bool:
-    """Whether `config.yaml` is the one that the run was created with."""
+    """Return whether `config.yaml` is the one that the run was created with."""
     try:
         config = read_regular(paths.root / CONFIG, MAX_TEXT_BYTES)
     except OSError:

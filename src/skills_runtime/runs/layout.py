@@ -107,7 +107,7 @@ def runs_root(workspace_root: Path) -> Path:
 
 
 def is_legal_id(value: str) -> bool:
-    """Whether `value` may name a session, a task or a run."""
+    """Return whether `value` may name a session, a task or a run."""
     return LEGAL_ID.match(value) is not None
 
 

@@ -111,7 +111,7 @@ def write_transcript(paths: RunPaths, events: Iterable[Event]) -> None:
 
 
 def is_transcript_current(paths: RunPaths, events: Iterable[Event]) -> bool:
-    """Whether transcript.md matches the log byte for byte."""
+    """Return whether transcript.md matches the log byte for byte."""
     try:
         fd = open_regular(paths.transcript)
     except OSError:
@@ -130,9 +130,8 @@ def catch_up(paths: RunPaths, state: RunState, ports: LogPorts) -> None:
         if read_if_regular(paths.run_json) != record:
             with wrap_write_errors(paths.run_json):
                 write_atomic(paths.run_json, record, durable=False)
-        if not is_transcript_current(
-            paths, read_verified(paths, ports.keys)
-        ):  # rewrite only if it differs: an export may contain it
+        # Rewrite only if it differs: an export may contain it.
+        if not is_transcript_current(paths, read_verified(paths, ports.keys)):
             write_transcript(paths, read_verified(paths, ports.keys))
     finally:
         lock.release()
@@ -180,11 +179,10 @@ def _try_swap(path: str, data: bytes, spare: str) -> bool:
 
 
 def _has_no_reader(fd: int) -> bool:
-    """Whether no process has the spare file open: it is the previous file, and readers must not see it change."""
+    # The spare file is the previous version; a process that still reads it must not see it change.
     try:
-        fcntl.fcntl(
-            fd, fcntl.F_SETLEASE, _WRITE_LEASE
-        )  # the kernel grants a write lease only without other descriptors
+        # The kernel grants a write lease only without other descriptors.
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, _WRITE_LEASE)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except (AttributeError, OSError):
         return False

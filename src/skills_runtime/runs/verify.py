@@ -148,7 +148,7 @@ def _layout_findings(paths: RunPaths) -> Iterator[Finding]:
 
 
 def _has_mode(path: Path, kind: int) -> bool:
-    """Whether the path has this file type, without following a link."""
+    """Return whether the path has this file type, without following a link."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode) == kind
     except OSError:
@@ -222,7 +222,8 @@ def _manifest_findings(
         for name in ("session_id", "task_id", "run_id"):
             if data is not None and data.get(name) != getattr(state, name):
                 yield Finding(code="ids", where=path.name, message=f"`{name}` belongs to another run")
-    if not state.manifest_sha256 or state.open:  # an open run rewrites its manifest when it finishes
+    # An open run rewrites its manifest when it finishes.
+    if not state.manifest_sha256 or state.open:
         return
     unchanged = data_by_name is not None and _digest_of(paths.artifact_manifest) == state.manifest_sha256
     if manifest is None or not unchanged or "logs" not in (data_by_name or {}):

@@ -1,4 +1,4 @@
-"""The way of a client to the workspace runtime server: see `skills_runtime.runtime.client`."""
+"""The client of the workspace runtime server: see `skills_runtime.runtime.client`."""
 
 from skills_runtime.runtime.client import RuntimeClient
 

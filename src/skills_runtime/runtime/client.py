@@ -1,4 +1,4 @@
-"""RuntimeClient: what Python programs ask the workspace runtime server with; it starts one when there is none."""
+"""Client of the workspace runtime server for Python programs; starts a server if none runs."""
 
 import os
 import time
@@ -27,12 +27,12 @@ from skills_runtime.processes.server import (
 DEFAULT_TIMEOUT_SEC = 30.0
 START_TIMEOUT_SEC = 20.0
 RETRY_SECONDS = 0.02
+# A server may exit just when it is called; this bounds the retries.
 ATTEMPTS = 10
-"""How often a server may leave just when it is asked."""
 
 
 class RuntimeClient:
-    """Talks with the server of a workspace; every call has a connection of its own, so threads may share a client."""
+    """Client of a workspace's server; every call has its own connection, so threads may share a client."""
 
     def __init__(
         self,
@@ -48,10 +48,10 @@ class RuntimeClient:
         self._start_timeout = start_timeout_sec
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout_sec: float | None = None) -> Any:
-        """Ask for one thing and return its data; raises `SkillsRuntimeError` with the kind that the server tells.
+        """Call a method and return its data; raise `SkillsRuntimeError` with the kind the server reports.
 
-        A server that is not there is started first, unless the client was told not to. Without a limit a call may
-        take as long as its method waits, and half a minute more.
+        Starts a missing server first, unless the client was created without that. Without a limit, a call may take
+        as long as its method waits, plus half a minute.
         """
         arguments = dict(params or {})
         with RuntimeDirectory.open(self._root, create=self._start) as runtime_dir:
@@ -65,13 +65,13 @@ class RuntimeClient:
         raise ToolError("unknown", "runtime servers come and go too fast to be asked", hint="see `server.stderr.log`")
 
     def ensure_server(self) -> ServerInfo:
-        """Start a server unless there is one, and say how to reach it."""
+        """Start a server unless one runs, and return how to reach it."""
         self.call("ping")
         with RuntimeDirectory.open(self._root, create=False) as runtime_dir:
             return read_server_info(runtime_dir)
 
     def running(self) -> bool:
-        """Whether a server is there, without starting one."""
+        """Return whether a server runs, without starting one."""
         try:
             with RuntimeDirectory.open(self._root, create=False) as runtime_dir:
                 return _is_listening(runtime_dir)
@@ -79,9 +79,9 @@ class RuntimeClient:
             return False
 
     def stop(self, *, timeout_sec: float = DEFAULT_TIMEOUT_SEC) -> bool:
-        """End the server with its sessions, and return when it is gone; false when there was none.
+        """Stop the server with its sessions, and wait for its exit; return False if none ran.
 
-        Child agents are not ended: they can be resumed.
+        Child agents are not cancelled: they can be resumed.
         """
         deadline = time.monotonic() + timeout_sec
         try:
@@ -95,7 +95,7 @@ class RuntimeClient:
         return True
 
     def clean_up(self) -> dict[str, Any]:
-        """End every session and child agent; without a server, end what a dead one has left behind."""
+        """End every session and child agent; without a server, clean up after a dead one."""
         try:
             with RuntimeDirectory.open(self._root, create=False) as runtime_dir:
                 try:
@@ -106,7 +106,7 @@ class RuntimeClient:
             return {"server": False, "ok": True, "orphans": {}}
 
     def _ensure_listening(self, runtime_dir: RuntimeDirectory) -> None:
-        """Return when a server listens, started by this client or by another one."""
+        """Wait until a server listens, started by this client or by another one."""
         deadline = time.monotonic() + self._start_timeout
         while not _is_listening(runtime_dir):
             start_lock = runtime_dir.lock_starting()
@@ -119,7 +119,7 @@ class RuntimeClient:
             _pause(deadline, "the runtime server of this workspace neither serves nor ends")
 
     def _try_start(self, runtime_dir: RuntimeDirectory) -> bool:
-        """Start a server, unless one is about to serve or to end."""
+        """Start a server, unless one is starting or stopping."""
         if _is_listening(runtime_dir):
             return True
         lock = runtime_dir.lock()
@@ -165,7 +165,7 @@ def _pause(deadline: float, message: str) -> None:
 
 
 def _clean_up_after_dead_server(runtime_dir: RuntimeDirectory) -> dict[str, Any]:
-    """End what a server that died has left, in its place."""
+    """Clean up what a dead server left behind."""
     lock = runtime_dir.lock()
     if lock is None:
         raise ToolError(

@@ -1,4 +1,4 @@
-"""The gate: what a call would do, whether it may, and who decides."""
+"""The policy gate: what a call would do, whether it may, and who decides."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Files behind the rules: what a rule denies is not reached from a directory above or through a link either."""
+"""Files under the policy: a denied path cannot be reached from a parent directory or through a link either."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from skills_runtime.safety.policy import Deny, Rules, decide
 
 
 def restrict_files(files: Files, rules: Rules, tool: str) -> Files:
-    """Return the files as a tool may reach them; the same object where no rule denies a path."""
+    """Return the files as a tool may access them; the same object if no rule denies a path."""
     deny_rules = tuple(rule for rule in rules.rules if rule.effect == "deny" and rule.path)
     if not deny_rules:
         return files
@@ -19,14 +19,14 @@ def restrict_files(files: Files, rules: Rules, tool: str) -> Files:
 
 
 class PolicyCheckedFiles(msgspec.Struct, frozen=True):
-    """Checks every path, as it is written and where it leads, before anything happens to it."""
+    """Checks every path before use, as written and as resolved."""
 
     files: Files
     rules: Rules
     tool: str
 
     def for_call(self, call_id: str) -> Files:
-        """Return the same files with every record naming a call."""
+        """Return a copy whose records carry a call id."""
         return PolicyCheckedFiles(self.files.for_call(call_id), self.rules, self.tool)
 
     def read(self, path: str, *, limit: int) -> bytes:
@@ -40,7 +40,7 @@ class PolicyCheckedFiles(msgspec.Struct, frozen=True):
         return self.files.glance(path, limit=limit)
 
     def real(self, path: str) -> str:
-        """Where a path really leads."""
+        """Return where a path really leads."""
         return self.files.real(path)
 
     def write(self, path: str, data: bytes, *, create_dirs: bool) -> int:
@@ -49,18 +49,18 @@ class PolicyCheckedFiles(msgspec.Struct, frozen=True):
         return self.files.write(path, data, create_dirs=create_dirs)
 
     def delete(self, path: str) -> None:
-        """Move a file to the run's trash, where deleting is allowed at all."""
+        """Move a file to the run's trash, if deleting is allowed."""
         self._check(path)
         self.files.delete(path)
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file another name."""
+        """Rename a file."""
         self._check(source)
         self._check(target)
         self.files.rename(source, target)
 
     def apply(self, changes: Sequence[FileChange]) -> None:
-        """Make several changes, all of them or none."""
+        """Apply several changes, all or none."""
         for change in changes:
             self._check(change.path)
             if change.moved_to is not None:
@@ -73,7 +73,7 @@ class PolicyCheckedFiles(msgspec.Struct, frozen=True):
         return self.files.list(path)
 
     def stat(self, path: str) -> FileEntry:
-        """Describe what a path leads to, without its content."""
+        """Return the entry of a path, without its content."""
         self._check(path)
         return self.files.stat(path)
 

@@ -91,7 +91,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     remembered: dict[str, str] = {}
     """What was approved for the session in other runs of it."""
     undecided: dict[str, int] = {}
-    """How often nobody decided about a host while a command waited, by key."""
+    """How often no decision was made about a host while a command waited, by key."""
     decision_cache: DecisionCache = {}
     """What the rules say of tools that tell nothing but their effect: the same for every call."""
     is_sandboxed: Callable[[], bool] = never_sandboxed
@@ -101,21 +101,22 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         """Decide a call by the rules, including those added for this run."""
         if intent is None and (not (approvals.rules or approvals.permits or approvals.confining)):
             return self._decide_by_effect(spec)
-        facts, rules = assess(spec, add_real_paths(intent)), self._rules_for(spec)
-        decision = deny_unlisted_call(facts, rules, approvals) or decide(facts, add_run_rules(rules, approvals.rules))
+        facts = assess(spec, add_real_paths(intent))
+        rules = self._add_sandbox(spec, add_run_rules(self.rules, approvals.rules))
+        decision = deny_unlisted_call(facts, rules, approvals) or decide(facts, rules)
         return apply_skill_permits(facts, rules, approvals, decision)
 
-    def _rules_for(self, spec: ToolSpec) -> Rules:
+    def _add_sandbox(self, spec: ToolSpec, rules: Rules) -> Rules:
         """Return the rules, with what is known of the sandbox where that matters: finding out starts a process."""
-        if self.rules.mode != "auto" or not spec.contained:
-            return self.rules
-        return msgspec.structs.replace(self.rules, sandboxed=self.is_sandboxed())
+        if not spec.contained or (rules.mode != "auto" and not any(rule.digest for rule in rules.rules)):
+            return rules
+        return msgspec.structs.replace(rules, sandboxed=self.is_sandboxed())
 
     def _decide_by_effect(self, spec: ToolSpec) -> PolicyDecision:
         key = (spec.name, spec.effect, spec.approval)
         decision = self.decision_cache.get(key)
         if decision is None:
-            decision = self.decision_cache[key] = decide(assess(spec, None), self._rules_for(spec))
+            decision = self.decision_cache[key] = decide(assess(spec, None), self._add_sandbox(spec, self.rules))
         return decision
 
     async def assess(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> Assessment:
@@ -140,12 +141,12 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
                 case Allow() | Ask() as decision:
                     pass
             if self.approver is None:
-                return "nobody can approve this"
+                return "no approver is available"
             preview = getattr(tool, "preview", None)
             intent = assessment.intent if preview is None else await _call_describe(tool, preview, arguments, context)
             draft = self._draft_request(tool, arguments, decision, intent)
             is_allowed = isinstance(decision, Allow)
-            if is_allowed:  # nobody is asked; what was decided is recorded, also where the call has changed since
+            if is_allowed:  # no question; the decision is recorded, even if the call has changed since
                 draft = msgspec.structs.replace(draft, key=_decided_key(context) or draft.key)
             settled = await ask(draft, context, self._ask_options(self.approver))
             refusal = _refusal(settled, context.approvals)
@@ -162,7 +163,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
                 context.approved_keys[:] = [key]
                 return None
             void_request(context, settled.approval_id, settled.approval_key)
-        return "what the call would do changes each time it is looked at, so nobody can approve it"
+        return "the call changes each time it is checked, so it cannot be approved"
 
     async def confirm(self, tool: Tool, arguments: Mapping[str, Any], context: GateContext) -> None:
         """Raise where an approved call would no longer do what was approved."""
@@ -171,7 +172,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             raise ToolError("permission", CHANGED_MESSAGE, hint="call again, so that it is asked about as it is now")
 
     async def may_reach(self, host: str, port: int, tool: str, context: ApprovalContext) -> bool:
-        """Ask whether a call may reach a host; raise `Undecided` when nobody can or does decide."""
+        """Ask whether a call may reach a host; raise `Undecided` without a decision."""
         if self.approver is None:
             raise Undecided("no rule allows it, and no approver is available")
         from skills_runtime.safety.approvals.resolve import ask_about_host

@@ -1,6 +1,6 @@
-"""Preview what the rules of a workspace say about a call, without making it.
+"""Preview what the rules of a workspace decide about a call, without making it.
 
-Touches nothing but the names of files. Which tools there are is told by the caller.
+Checks only the names of files. The caller passes the tools.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class PlannedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A call as a file has it."""
+    """A call as described by a file."""
 
     tool: str
     arguments: dict[str, Any] = {}
 
 
 class PolicyPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as the gate sees it, and what the rules say."""
+    """A call as the policy sees it, and the decision of the rules."""
 
     spec: ToolSpec
     intent: Intent | None
@@ -41,7 +41,7 @@ class PolicyPreview(msgspec.Struct, frozen=True, kw_only=True):
 def preview_command(
     resolved: "Resolved", tools: Mapping[str, Tool], tool: str, intent: Intent, *, sandboxed: bool
 ) -> PolicyPreview:
-    """Return what the rules say about a command that a tool would run; `sandboxed` is whether a sandbox is active."""
+    """Return the decision of the rules on a command that a tool would run; `sandboxed`: a sandbox is active."""
     known_tool = tools.get(tool)
     return _preview(resolved, known_tool.spec if known_tool else _unknown_tool_spec(tool), intent, sandboxed=sandboxed)
 
@@ -49,7 +49,7 @@ def preview_command(
 async def preview_call(
     resolved: "Resolved", tools: Mapping[str, Tool], call: PlannedCall, *, sandboxed: bool
 ) -> PolicyPreview:
-    """Return what the rules say about a call; of a tool that is not among `tools` only the name is known."""
+    """Return the decision of the rules on a call; of a tool missing from `tools` only the name is known."""
     tool = tools.get(call.tool)
     if tool is None:
         return _preview(resolved, _unknown_tool_spec(call.tool), None, sandboxed=sandboxed)
@@ -61,12 +61,12 @@ async def preview_call(
 
 
 class _FileNames(msgspec.Struct, frozen=True):
-    """Where paths lead, without touching what is there."""
+    """Resolves paths without opening files."""
 
     root: Path
 
     def real(self, path: str) -> str:
-        """Return where a path really leads, or the path itself where that cannot be told."""
+        """Return where a path really leads, or the path itself if that is unknown."""
         try:
             real, top = (self.root / path).resolve(), self.root.resolve()
         except (OSError, RuntimeError, ValueError):
@@ -78,7 +78,7 @@ T = TypeVar("T")
 
 
 class _EmptyScope:
-    """The resources of no run: no terminal is open."""
+    """Resources outside a run: no terminal is open."""
 
     def hold(self, kind: type[T], make: Callable[[], T]) -> T:
         """Return a new resource."""
@@ -87,7 +87,7 @@ class _EmptyScope:
 
 
 class _PreviewContext(msgspec.Struct, frozen=True):
-    """All that tools need to tell what they would do: where they would start, where paths lead, and what to hide."""
+    """What tools need to describe a call: the start directory, path resolution, and values to redact."""
 
     root: Path
     files: _FileNames

@@ -1,4 +1,4 @@
-"""What events may show of a call: everything but the contents a tool declares hidden, and those it never declared."""
+"""Sanitize the arguments of a call for events: hide what a tool declares hidden, and undeclared arguments."""
 
 import hashlib
 import hmac
@@ -11,7 +11,7 @@ from skills_runtime.ports import ToolSpec
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
-    """Names hidden values by size and digest; keyed, so that short values cannot be guessed."""
+    """Describes hidden values by size and digest; keyed, so that short values cannot be guessed."""
 
     secret: bytes = b""
 
@@ -27,7 +27,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return {"bytes": len(data), "hmac_sha256": hmac.digest(self.secret, data, "sha256").hex(), **kind}
 
     def of_variables(self, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the names of variables without a digest of their values, which may be short enough to guess."""
+        """Return the names of variables without digests of their values, which may be short enough to guess."""
         visible = self.of(dict(variables))
         visible.pop("sha256", None)
         return {"keys": sorted(variables), **visible}
@@ -36,7 +36,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 PLAIN_FINGERPRINT = Fingerprint()
 VARIABLES = "env"
-"""The argument in which tools take environment variables."""
+"""The argument with environment variables."""
 
 
 def sanitize(

@@ -1,4 +1,4 @@
-"""The fence around processes: a policy becomes a plan that can be printed, and a refusal where it cannot be kept."""
+"""Isolate processes: turn a policy into a printable plan, or refuse when no adapter can enforce it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""What every kind of sandbox can do: say what it is worth on this machine, and wrap a command.
+"""The adapter interface: probe a machine, wrap a command, report gaps.
 
-With what adapters have in common: the environment of a command, and what it can read and write. Pure.
+Also what adapters share: the environment of a command, and the files it can read and write. Pure.
 """
 
 from collections.abc import Mapping
@@ -16,42 +16,42 @@ from skills_runtime.sandbox.protected_paths import Findings
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a probe found out, by running a command behind a real fence where there is one."""
+    """The result of a probe, which runs a command in a real sandbox where possible."""
 
     adapter: str
     works: bool
     version: str = ""
     problem: str = ""
-    """Why it does not work, as one sentence."""
+    """Why the adapter does not work, as one sentence."""
     fix: str = ""
     facts: Mapping[str, Any] = {}
-    """What the probe saw from the inside."""
+    """What the probe observed inside the sandbox."""
 
 
 class Inner(msgspec.Struct, frozen=True, kw_only=True):
-    """The command behind the fence."""
+    """The command that runs inside the sandbox."""
 
     argv: tuple[str, ...]
     cwd: Path
     environment: Mapping[str, str]
     terminal: bool = False
     git_identity: tuple[str, str] = ("agent", "agent@localhost")
-    """Name and address of commits that it makes."""
+    """Name and email address for commits the command makes."""
 
 
 class SandboxedCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """The command as it is really started."""
+    """The command line that is started."""
 
     argv: tuple[str, ...]
     cwd: Path
     environment: Mapping[str, str]
     setup: SandboxSetup
     options: tuple[str, ...] = ()
-    """What the fence is told besides, for a person to read."""
+    """Other options of the sandbox, for display."""
 
 
 class Adapter(Protocol):
-    """One way to fence a command in."""
+    """One way to sandbox a command."""
 
     name: str
 
@@ -72,14 +72,14 @@ class Adapter(Protocol):
         ...
 
 
-def held_promises(gaps: tuple[Gap, ...]) -> tuple[Promise, ...]:
-    """Return the promises without a gap: one that is kept in part is told by its gap alone."""
+def list_held_promises(gaps: tuple[Gap, ...]) -> tuple[Promise, ...]:
+    """Return the promises that are kept in full; a partly kept one is reported by its gap."""
     broken = {gap.promise for gap in gaps}
     return tuple(promise for promise in PROMISES if promise not in broken)
 
 
 def build_file_access(policy: SandboxPolicy, system: tuple[str, ...]) -> FileAccess:
-    """Return the opened directories as a whole, for adapters that cannot except paths inside them."""
+    """Return the opened directories as a whole, for adapters that cannot exclude paths inside them."""
     writes = policy.access == "write"
     return FileAccess(
         workspace=policy.workspace,
@@ -108,7 +108,7 @@ def list_hidden(policy: SandboxPolicy, findings: Findings) -> tuple[Path, ...]:
 
 
 INHERITED = ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TERM", "COLORTERM", "NO_COLOR")
-"""What says how to write for a person; it names no place and holds no secret."""
+"""Variables passed on: locale settings, which contain neither paths nor secrets."""
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 HOME = "/tmp/home"
@@ -116,7 +116,7 @@ USER = "sandbox"
 
 
 def build_environment(variables: Mapping[str, str], requested: Mapping[str, str], machine: Machine) -> dict[str, str]:
-    """Every variable of the command; what was asked for comes last."""
+    """Return the complete environment of the command; requested variables override all others."""
     path = SYSTEM_PATH if machine.interpreter is None else f"{SYSTEM_PATH}:{machine.interpreter}/bin"
     ours = {"PATH": path, "HOME": HOME, "USER": USER, "LOGNAME": USER, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
     chosen = {name: variables[name] for name in INHERITED if name in variables}

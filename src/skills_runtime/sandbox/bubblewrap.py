@@ -1,7 +1,7 @@
-"""Bubblewrap as an adapter: finds and probes the program, and turns a policy into its options.
+"""The bubblewrap adapter: find and probe the program, and turn a policy into its options.
 
-The options are pure, so that a plan can be printed, compared and tested. What is mounted over a workspace is decided in
-`protective_mounts`; whether it was really mounted there is checked by the supervisor, by what `expected_mounts` says.
+The options are pure, so a plan can be printed, compared and tested. `protective_mounts` decides what is mounted
+over a workspace; the supervisor compares the mount table with `expected_mounts`.
 """
 
 import os
@@ -48,18 +48,19 @@ from skills_runtime.sandbox.protective_mounts import Protection, plan_protection
 from skills_runtime.sandbox.seccomp import AllowedCalls, seccomp_program
 
 FIRST_INPUT = 3
-"""The number of the first descriptor besides the streams."""
+"""The first descriptor after the standard streams."""
+# bubblewrap refuses more than 9000 arguments.
 MAX_ARGUMENTS = 8900
-"""Of all options; bubblewrap takes no more than 9000 words."""
+# Files covered by an empty one; each takes a descriptor and start time.
 MAX_EMPTY_FILES = 32
-"""Files that are covered by an empty one, which programs copy like any other; each takes a descriptor and time."""
 IDENTITY = 1000
-"""User and group of the command as it sees itself."""
+"""User and group ID that the command sees."""
+# bwrap's monitor outside, and its init process inside.
 SANDBOX_PROCESS_GENERATIONS = 2
-"""The watching process outside, and the first process inside."""
 NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--disable-userns",
 )  # fmt: skip
+# Replaced because the host's files reveal its users and network; the git files are filled in later.
 FILES: Mapping[str, str] = {
     "/etc/passwd": f"root:x:0:0:root:/nowhere:/usr/sbin/nologin\n{USER}:x:{IDENTITY}:{IDENTITY}::{HOME}:/bin/sh\n"
     "nobody:x:65534:65534:nobody:/nowhere:/usr/sbin/nologin\n",
@@ -70,18 +71,18 @@ FILES: Mapping[str, str] = {
     "/etc/gitattributes": "",
     "/etc/gitexcludes": "",
 }
-"""Written anew, because those of the machine tell of its users and its network; those of git are filled in later."""
 NUMBERS = tuple(range(FIRST_INPUT, FIRST_INPUT + 2 + len(FILES)))
-"""The descriptors that bubblewrap reads: its options, the filter, and the files."""
+"""The descriptors bubblewrap reads: options, seccomp filter, files."""
 BINDS = ("--bind", "--ro-bind", "--ro-bind-try")
 IN_MEMORY = {"--tmpfs": 1, "--bind-data": 2, "--ro-bind-data": 2}
-"""Options that mount what is nowhere outside, and after how many words they name the place."""
+"""Options that mount something without an outside path, with the number of arguments before the mount point."""
 Mount = tuple[str, str, str]
-_AS_COMMITTED = "git cat-file blob :%f"
-"""Gives what git already has of a file, instead of the empty one that covers it."""
+# git filter: print the committed blob instead of the empty file that covers it.
+_COMMITTED_CONTENT_FILTER = "git cat-file blob :%f"
 _NOT_IN_GIT_CONFIG = {ord(character): None for character in '"\\\n\r\0'}
 TIMEOUT_SECONDS = 10.0
 PROBED_NAMESPACES = ("pid", "net", "ipc", "uts", "mnt", "user")
+# Opens files for appending and writes nothing, so the probe changes nothing even without a sandbox.
 SCRIPT = f"""
 while read -r line; do echo "status $line"; done < /proc/self/status
 for kind in {" ".join(PROBED_NAMESPACES)}; do echo "namespace $kind $(readlink /proc/self/ns/$kind)"; done
@@ -91,24 +92,23 @@ while read -r line; do case $line in *:*) echo "interface ${{line%%:*}}";; esac;
 (: >> /etc/passwd) 2> /dev/null && echo "writable /etc"
 echo "end of probe"
 """
-"""Opens files to append and writes nothing, so that even without a fence nothing would change."""
 NOT_PERMITTED = (
     "allow user namespaces: `sysctl -w user.max_user_namespaces=15000`, on some systems also"
     " `kernel.unprivileged_userns_clone=1` or `kernel.apparmor_restrict_unprivileged_userns=0`;"
     " a container must be started so that it may make them"
 )
+# Never looked up on `PATH`, where a workspace could put a program of the same name.
 DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
-"""Where the program is looked for; never on `PATH`, where a workspace could put one of the same name."""
+# Allows every call: bubblewrap waits for a filter even on architectures that have none.
 NO_FILTER = b"\x06\0\0\0\0\0\xff\x7f"
-"""A filter that permits every call: the fence waits for one even where there is none for its kind of processor."""
 PROGRAM = "bwrap"
+# Index of the filter among the inputs; bubblewrap reads it last, which `spawn` relies on.
 FILTER_INPUT_INDEX = 1
-"""The place of the filter among the inputs; it is the last thing that the fence reads."""
 INSTALL = "install it: `apt install bubblewrap`, `dnf install bubblewrap` or `apk add bubblewrap`"
 
 
 class Bubblewrap:
-    """A fence of namespaces, mounts and a filter of system calls."""
+    """Namespaces, bind mounts and a seccomp filter."""
 
     name = "bubblewrap"
 
@@ -123,7 +123,7 @@ class Bubblewrap:
         """Return the promises that bubblewrap cannot keep for this policy."""
         gaps = list(limit_gaps(policy, machine, own_users=True))
         if machine.architecture is None:
-            gaps.append(Gap(promise="system_calls", text="there is no filter for this kind of processor"))
+            gaps.append(Gap(promise="system_calls", text="there is no filter for this processor architecture"))
         if policy.network == "host":
             gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
         if policy.unix_sockets:
@@ -172,7 +172,7 @@ class Bubblewrap:
 
 
 def find_program(name: str) -> str | None:
-    """Return the absolute path of a program, or None unless only its owner could have changed it."""
+    """Return the absolute path of a program; None if users other than its owner could have changed it."""
     if "/" in name and not name.startswith("/"):
         return None
     for path in [name] if name.startswith("/") else [f"{directory}/{name}" for directory in DIRECTORIES]:
@@ -185,13 +185,13 @@ def find_program(name: str) -> str | None:
 
 
 class BwrapInvocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is given to bubblewrap: options by a descriptor, so that no variable shows in the list of processes."""
+    """Input of bubblewrap: options go through a descriptor, so that no variable shows in the process list."""
 
     options: tuple[str, ...]
     command: tuple[str, ...]
     inputs: tuple[bytes, ...]
     workspace: tuple[str, ...] = ()
-    """Those of the options that are about the workspace and other places of the user."""
+    """The options that concern the workspace and other user paths."""
 
 
 def build_invocation(
@@ -202,7 +202,7 @@ def build_invocation(
     filter_program: bytes,
     numbers: Sequence[int] = NUMBERS,
 ) -> BwrapInvocation:
-    """Everything bubblewrap is told."""
+    """Build the input of bubblewrap for a policy."""
     protection = plan_protection(policy, findings)
     files = {**FILES, **_git_files(protection.hidden_files, *inner.git_identity)}
     empty = dict(
@@ -230,7 +230,7 @@ def build_invocation(
     if len(options) > MAX_ARGUMENTS:
         first = next(iter((*protection.concealed, *protection.hidden_files)), policy.workspace)
         raise SandboxError(
-            f"`{policy.workspace}` holds more to protect, such as `{first}`, than a sandbox takes",
+            f"`{policy.workspace}` has more paths to protect than a sandbox allows, such as `{first}`",
             hint="name a smaller directory as the workspace, or put secrets and repositories elsewhere",
             details={"missing": ["protected_paths", "secrets"]},
         )
@@ -241,7 +241,7 @@ def build_invocation(
 
 
 def _git_files(hidden: Iterable[Path], name: str, email: str) -> dict[str, str]:
-    """Return the configuration of git: who commits, and that files which are hidden here are committed as they were."""
+    """Return the git configuration: the committer, and a filter so that hidden files keep their committed content."""
     name, email = (value.translate(_NOT_IN_GIT_CONFIG) for value in (name, email))
     patterns: list[str] = []
     for path in hidden:
@@ -251,14 +251,14 @@ def _git_files(hidden: Iterable[Path], name: str, email: str) -> dict[str, str]:
     return {
         "/etc/gitconfig": f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n'
         "[core]\n\texcludesFile = /etc/gitexcludes\n"
-        f'[filter "hidden"]\n\tclean = "{_AS_COMMITTED}"\n',
+        f'[filter "hidden"]\n\tclean = "{_COMMITTED_CONTENT_FILTER}"\n',
         "/etc/gitattributes": "".join(f"{_quote_attribute_pattern(pattern)} filter=hidden\n" for pattern in patterns),
         "/etc/gitexcludes": "".join(f"{pattern}\n" for pattern in patterns),
     }
 
 
 def _quote_attribute_pattern(pattern: str) -> str:
-    """Return a pattern as attributes of git take one with spaces."""
+    """Return a pattern in the form git attributes need when it contains spaces."""
     return '"' + pattern.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -273,17 +273,17 @@ def _system_options(policy: SandboxPolicy, machine: Machine, descriptors: Mappin
         yield from ("--perms", "0444", "--file", str(number), path)
     if policy.network == "host":
         yield from ("--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
-    # A view of the own processes only; settings of the kernel can be read, not changed.
+    # Only the command's own processes are visible; kernel settings can be read, not changed.
     yield from ("--proc", "/proc")
     for path in machine.kernel_secrets:
         yield from ("--ro-bind", "/dev/null", path)
     for path in machine.kernel_directories:
         yield from ("--tmpfs", path, "--remount-ro", path)
-    # Bubblewrap covers what it finds writable; for a command of the administrator it looks with the wrong eyes.
+    # bwrap covers only what its own user may write in /proc, which is the wrong user for a command of root.
     yield from ("--remount-ro", "/proc")
     yield from ("--dev", "/dev", *_tmpfs_options("/dev/shm", policy.limits.shared_memory_bytes), "--remount-ro", "/dev")
     yield from (*_tmpfs_options("/tmp", policy.limits.temporary_bytes), "--dir", HOME, "--dir", "/var")
-    # The same as `/tmp`, unless something of the user lies there: nothing can be mounted through a link.
+    # An alias of `/tmp`, unless the user has something there: nothing can be mounted through a link.
     if any(path.is_relative_to("/var/tmp") for path in (policy.workspace, *policy.readable, *policy.writable)):
         yield from _tmpfs_options("/var/tmp", policy.limits.temporary_bytes)
     else:
@@ -301,35 +301,34 @@ def _workspace_options(policy: SandboxPolicy, protection: Protection, empty: Map
     for path in policy.readable:
         yield from ("--ro-bind", str(path), str(path))
     yield from ("--ro-bind" if policy.access == "read" else "--bind", str(policy.workspace), str(policy.workspace))
-    yield from _writable_options(
-        path for path in policy.writable if path in policy.opened
-    )  # before what is protected in it
+    # Before what is protected in it.
+    yield from _writable_options(path for path in policy.writable if path in policy.opened)
     yield from _protection_options(protection)
     hidden = [*protection.hidden_directories, *policy.hidden]
     for path in hidden:
         yield from ("--tmpfs", str(path))
-    for path in policy.readable:  # what the runtime itself keeps there for a command, such as a skill
+    for path in policy.readable:  # files the runtime provides, such as a skill
         if any(path.is_relative_to(directory) and path != directory for directory in hidden):
             yield from ("--ro-bind", str(path), str(path))
     yield from _writable_options(path for path in policy.writable if path not in policy.opened)
     for path in policy.aliases:
-        if not path.is_relative_to(policy.workspace):  # such a link is there already
+        if not path.is_relative_to(policy.workspace):  # otherwise the link exists already
             yield from ("--symlink", str(policy.workspace), str(path))
-    for (
-        path
-    ) in protection.hidden_files:  # by an empty file where there is one, else by a device, which cannot be copied
+    # Covered by an empty file if a regular one, else by a device, which cannot be copied.
+    for path in protection.hidden_files:
         covered = (
             ("--perms", "0444", "--ro-bind-data", str(empty[path])) if path in empty else ("--ro-bind", "/dev/null")
         )
         yield from (*covered, str(path))
-    for path in protection.concealed:  # bounded by size, since to make one read-only costs as much as another mount
+    # Limited in size, since a read-only remount costs as much as another mount.
+    for path in protection.concealed:
         yield from ("--size", "4096", "--perms", "0555", "--tmpfs", str(path))
     for path in hidden:
         yield from ("--remount-ro", str(path))
 
 
 def _protection_options(protection: Protection) -> Iterator[str]:
-    """Parents before what is in them: a directory that is put in its place again would uncover what it holds."""
+    # Parents first: mounting a directory again would uncover what is mounted inside it.
     options = dict.fromkeys(protection.pinned, "--bind") | dict.fromkeys(protection.closed, "--ro-bind")
     for path in sorted(options, key=lambda path: (len(path.parts), path)):
         yield from (options[path], str(path), str(path))
@@ -343,14 +342,14 @@ def _writable_options(paths: Iterable[Path]) -> Iterator[str]:
 
 
 def takes_terminal(machine: Machine, inner: Inner) -> bool:
-    """Whether the command begins a session of its own, with the terminal it is given."""
+    """Return whether the command starts a session of its own with the terminal it is given."""
     return inner.terminal and machine.session_maker is not None
 
 
 def expected_mounts(options: Sequence[str], policy: SandboxPolicy) -> Iterator[Mount]:
-    """Yield where something is mounted, what, and the path outside that it covers; one for each option that mounts.
+    """Yield mount point, source and covered outside path, one per option that mounts.
 
-    A mount that may be missing, or that covers nothing of the workspace, has no such path.
+    The path is empty for a mount that may be missing or covers nothing of the workspace.
     """
     for index, option in enumerate(options):
         if option in BINDS:
@@ -372,7 +371,7 @@ def _outside_path(point: str, policy: SandboxPolicy) -> str:
 
 @cache
 def _probe_cached(program: str, user: int) -> Capabilities:
-    del user  # what one may do another may not
+    del user  # part of the cache key: what works for one user may fail for another
     path = find_program(program)
     if path is None:
         problem = (
@@ -393,12 +392,12 @@ def probe_program(program: str) -> Capabilities:
         return _broken("", f"`{program}` could not be run: {error}", NOT_PERMITTED)
     if "end of probe" not in answer.stdout:
         reason = (answer.stderr.strip().splitlines() or [f"it ended with exit code {answer.returncode}"])[-1]
-        return _broken(version, f"`{program}` put up no fence: {reason}", NOT_PERMITTED)
+        return _broken(version, f"`{program}` started no sandbox: {reason}", NOT_PERMITTED)
     report = _parse_probe(answer.stdout)
     problems = _find_problems(report)
     facts = {"interfaces": report.interfaces, "no_new_privileges": True, "seccomp": report.status.get("Seccomp") == "2"}
     if problems:
-        return _broken(version, f"the fence of `{program}` has holes: {', '.join(problems)}", NOT_PERMITTED)
+        return _broken(version, f"the sandbox of `{program}` does not isolate: {', '.join(problems)}", NOT_PERMITTED)
     return Capabilities(adapter="bubblewrap", works=True, version=version, facts=facts)
 
 

@@ -1,8 +1,8 @@
-"""Says what the sandbox stopped of a command that has ended, and the least that would let it go on.
+"""Find what the sandbox denied a finished command, and the smallest grant that would allow it.
 
-What the proxy decided and what the kernel and the supervisor counted is proof. Beyond that there is one guess: a
-command that failed, and whose last words are those of the kernel about a path that the sandbox closes. A failure is
-otherwise the command's own. Starts nothing and asks nothing; only checks whether a path exists.
+Decisions of the proxy and counters of the kernel and the supervisor are proof. There is one guess: a command that
+failed and whose last output has a kernel error about a path the sandbox closes. Any other failure is the command's
+own. Starts nothing; only checks whether paths exist.
 """
 
 import os
@@ -16,21 +16,21 @@ import msgspec
 
 from skills_runtime.ports import Grant, LimitName, RaisedLimit
 from skills_runtime.sandbox.egress import EgressRecord
-from skills_runtime.sandbox.grants import IS_OWN, IS_SECRET, MOST, RUNS_OUTSIDE, why_not_host, why_not_path
+from skills_runtime.sandbox.grants import IS_OWN, IS_SECRET, MAX_LIMITS, RUNS_OUTSIDE, why_not_host, why_not_path
 from skills_runtime.sandbox.machine import SYSTEM_FILES, SYSTEM_ROOTS
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.protected_paths import Findings
 
+# Reported by the kernel, supervisor or proxy; or parsed from the command's output, which may claim anything.
 Certainty = Literal["proven", "suspected"]
-"""Told by the kernel, the supervisor or the proxy; or read out of what the command wrote, which may say anything."""
 DeniedAction = Literal["write", "read", "network", "system_call", "limit"]
 
+# Reported per command; a build can fail a thousand times.
 MAX_DENIALS = 8
-"""Told of one command; a build can complain a thousand times."""
-LINES, CHARACTERS = 40, 1000
-"""Read at the end of what a command wrote, and of each line."""
-RAISED = 2
-"""A limit that was met is offered so many times as high."""
+MAX_LINES, MAX_LINE_CHARACTERS = 40, 1000
+"""Lines read at the end of the output, and characters per line."""
+RAISE_FACTOR = 2
+"""The factor by which a grant raises an exceeded limit."""
 
 _SENTENCE = re.compile(
     r"(?P<read_only>read-only file ?system|device or resource busy)"
@@ -39,46 +39,46 @@ _SENTENCE = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'|‘([^’]+)’|\"([^\"]+)\"|`([^`']+)[`']")
-_PLAIN = re.compile(r"(?:^|[\s:=])(\.{0,2}/[^\s'\"`‘’,;:()<>|]+)|([^\s:'\"]+): ?$")
+_UNQUOTED = re.compile(r"(?:^|[\s:=])(\.{0,2}/[^\s'\"`‘’,;:()<>|]+)|([^\s:'\"]+): ?$")
 _PRIVATE = ("/tmp", "/var/tmp")
-"""Every command has its own of these."""
+"""Private to every command."""
 _KERNEL = ("/dev", "/proc", "/sys", "/run")
+# Every command sees these in full, so a missing file there really is missing.
 _VISIBLE_PATHS = (*SYSTEM_ROOTS, *SYSTEM_FILES)
-"""Where every command sees what is there, so that what it misses is missing."""
 _EXCEEDED: Mapping[str, LimitName] = {"memory": "memory_bytes", "disk": "disk_bytes", "output": "output_bytes"}
 _COUNTED: Mapping[str, LimitName] = {"out_of_memory_kills": "memory_bytes", "process_limit_hits": "processes"}
 _SIGNALS: Mapping[int, LimitName] = {signal.SIGXFSZ: "file_bytes", signal.SIGXCPU: "cpu_seconds"}
 
 
 class Denial(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that the sandbox did not let happen."""
+    """Something the sandbox denied."""
 
     certainty: Certainty
     what: DeniedAction
     target: str
     """A path, `host:port` or the name of a limit; empty when unknown."""
     grant: Grant | None
-    """The least that would help; nothing when no grant can open it."""
+    """The smallest grant that would help; None when no grant can."""
     sentence: str
-    """For a person and for the model: what was stopped, and why there is no grant if there is none."""
+    """What was denied, and why there is no grant if there is none."""
 
 
 class ProcessOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a command that has ended."""
+    """What is known about a command that has ended."""
 
     cwd: Path
     argv: tuple[str, ...] = ()
-    """As it was asked for, outside the sandbox."""
+    """The requested command, as it was before wrapping."""
     exit_code: int | None
     signal: int | None = None
     stdout: str = ""
     stderr: str = ""
     exceeded: str | None = None
-    """The limit that its supervisor ended it for."""
+    """The limit for which the supervisor killed it."""
     counted: Mapping[str, int] = {}
-    """What the kernel counted for it."""
+    """Counters of the kernel."""
     decisions: tuple[EgressRecord, ...] = ()
-    """What the proxy said to its requests."""
+    """Decisions of the proxy on its requests."""
 
 
 def find_denials(
@@ -89,7 +89,7 @@ def find_denials(
     control: tuple[Path, ...] = (),
     programs: tuple[Path, ...] = (),
 ) -> tuple[Denial, ...]:
-    """Return what the sandbox denied, proven denials first; nothing for a command that failed by itself.
+    """Return what the sandbox denied, proven denials first; empty if the command failed by itself.
 
     `control` and `programs` are as in `grants.why_not_path`.
     """
@@ -97,7 +97,7 @@ def find_denials(
         return ()
     denials = [*_limit_denials(outcome, policy), *_host_denials(outcome, policy)]
     if outcome.signal == signal.SIGSYS or outcome.exit_code == 128 + signal.SIGSYS:
-        # The end that the filter of system calls puts to a command; its shell tells of it by an exit code.
+        # seccomp kills with SIGSYS; a shell reports that as exit code 159.
         certainty, phrase = (
             ("proven", "used") if outcome.signal == signal.SIGSYS else ("suspected", "seems to have used")
         )
@@ -123,7 +123,7 @@ def _limit_denials(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[D
         now: int | None = getattr(policy.limits, name)
         if now is None:
             continue
-        more = min(now * RAISED, MOST.get(name, now * RAISED))
+        more = min(now * RAISE_FACTOR, MAX_LIMITS.get(name, now * RAISE_FACTOR))
         verb = "met" if name in proven else "seems to have met"
         yield Denial(
             certainty="proven" if name in proven else "suspected",
@@ -141,7 +141,8 @@ def _host_denials(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[De
         if record.stage != "decided" or record.verdict != "deny" or not record.host:
             continue
         target = f"{record.host}:{record.port}"
-        by_rule = record.kind == "not_allowed"  # a denied host and a private address stay what they are
+        # A denied host and a private address stay what they are.
+        by_rule = record.kind == "not_allowed"
         closed = why_not_host(target) if by_rule else None
         sentence = f"The command was not let reach `{target}`: {record.reason}."
         if closed is not None:
@@ -152,9 +153,9 @@ def _host_denials(outcome: ProcessOutcome, policy: SandboxPolicy) -> Iterator[De
 
 def _suspected_path_denials(outcome: ProcessOutcome, judge: "_PathDenials") -> Iterator[Denial]:
     """Yield the paths named beside a kernel error in the last lines of the output, the last first."""
-    command_line = " ".join(outcome.argv)[: LINES * CHARACTERS]
-    for line in reversed((outcome.stderr.strip() or outcome.stdout).splitlines()[-LINES:]):
-        match = _SENTENCE.search(line[:CHARACTERS])
+    command_line = " ".join(outcome.argv)[: MAX_LINES * MAX_LINE_CHARACTERS]
+    for line in reversed((outcome.stderr.strip() or outcome.stdout).splitlines()[-MAX_LINES:]):
+        match = _SENTENCE.search(line[:MAX_LINE_CHARACTERS])
         if match is None:
             continue
         for text in _paths_in_line(match.string, match):
@@ -171,14 +172,14 @@ def _paths_in_line(line: str, match: "re.Match[str]") -> Iterator[str]:
     """Yield the paths a line is about: those after the kernel's error, else the last one before it."""
     for part, last_first in ((line[match.end() :], False), (line[: match.start()], True)):
         names = [next(filter(None, quote.groups())) for quote in _QUOTED.finditer(part)]
-        names = names or [next(filter(None, quote.groups())) for quote in _PLAIN.finditer(part)]
+        names = names or [next(filter(None, quote.groups())) for quote in _UNQUOTED.finditer(part)]
         for text in reversed(names) if last_first else names:
-            if "\0" not in text and "://" not in text and len(text) < CHARACTERS:
+            if "\0" not in text and "://" not in text and len(text) < MAX_LINE_CHARACTERS:
                 yield text
 
 
 class _PathDenials(msgspec.Struct, frozen=True, kw_only=True):
-    """Tells whether the sandbox closes a path, and the least that would open it."""
+    """Decides whether the sandbox closes a path, and the smallest grant that would open it."""
 
     policy: SandboxPolicy
     findings: Findings
@@ -208,11 +209,11 @@ class _PathDenials(msgspec.Struct, frozen=True, kw_only=True):
         control = (*self.control, *policy.hidden)
         reason = why_not_path(str(existing), writing=writing, control=control, within=workspace, programs=programs)
         if missing and reason in (IS_SECRET, IS_OWN):
-            return None  # not even whether it is there is told
+            return None  # whether a hidden path exists is not revealed
         return _denial(path, existing, reason, writing=writing)
 
     def _is_own(self, path: Path) -> bool:
-        """Whether a command has the place for itself, so that a refusal there is no matter of the sandbox."""
+        """Return whether the path is private to the command, so that a failure there is not the sandbox's."""
         paths = (*self.policy.writable, *([self.policy.workspace] if self.policy.access == "write" else []))
         return any(path.is_relative_to(directory) for directory in paths) or _is_in(path, (*_PRIVATE, *_KERNEL))
 

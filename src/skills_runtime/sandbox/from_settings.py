@@ -1,4 +1,4 @@
-"""From settings to the sandbox of a run: by adapters, none by the user's own choice, or a refusal of every command."""
+"""Build the sandbox of a run from the settings: with adapters, without isolation, or refusing every command."""
 
 import importlib
 import os
@@ -30,12 +30,12 @@ RUN_PACKAGES = frozenset(
         "safety", "sandbox", "skills", "storage", "tools",
     }
 )  # fmt: skip
-"""The packages that a run needs."""
+"""The packages that a run may import later."""
+# The minimum a process needs; other variables of the runtime, such as API keys, are not inherited.
 INHERITED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TERM",
     "TMPDIR", "TMP", "TEMP",
 )  # fmt: skip
-"""The little every process needs; anything else the runtime was started with, such as a key, stays with it."""
 DEFAULTS = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"}
 GAPS = (
     "a process may read and write every file that the user may",
@@ -58,9 +58,9 @@ def build_sandbox(  # noqa: PLR0913 - all by name
 ) -> Sandbox:
     """Build the sandbox that the settings ask for.
 
-    `protected` are files that are not to be written, besides the runtime's own code; `quarantine` is where new files
-    are moved that programs outside would obey. With `may_leave` a command that asks for `require_escalated` runs
-    without a sandbox: the caller must have got an approval for exactly that.
+    `protected` are read-only files besides the runtime's own code; `quarantine` receives new files that programs
+    outside would execute or obey. With `may_leave`, a command with `require_escalated` runs without a sandbox: the
+    caller must have obtained an approval for exactly that.
     """
     hosts, egress = settings.egress, None
     if hosts.allow or hosts.allow_private or hosts.unknown != "deny":
@@ -95,10 +95,10 @@ def is_containing(sandbox: Sandbox) -> bool:
 
 
 def runtime_code(workspace: Path) -> tuple[Path, ...]:
-    """Return the code that this very process runs, as far as it lies in the workspace: interpreter, packages, our own.
+    """Return the code of this process that lies in the workspace: interpreter, packages, our own.
 
-    A command that could change it would have the runtime run it outside the sandbox. Raises `SandboxError` where a link
-    in the workspace leads to it, for nothing protects a link.
+    A command that changes it could make the runtime execute code outside the sandbox. Raises `SandboxError` if a
+    link in the workspace leads to it, because links cannot be protected.
     """
     locations = (sys.prefix, sys.base_prefix, Path(sys.executable).parent, Path(__file__).parents[1], *sys.path)
     paths = [Path(os.path.abspath(path)) for path in locations if path]
@@ -116,13 +116,13 @@ def runtime_code(workspace: Path) -> tuple[Path, ...]:
 
 
 def load_runtime_code(workspace: Path) -> None:
-    """Import what a run may need later, where commands can write to the import path of this process."""
+    """Import what a run may need later, before commands can write to the import path of this process."""
     if not any(Path(os.path.realpath(path or ".")).is_relative_to(workspace) for path in sys.path):
         return
     import skills_runtime
 
     for package in RUN_PACKAGES:
-        with suppress(ImportError):  # an optional one is not installed
+        with suppress(ImportError):  # an optional package is not installed
             importlib.import_module(f"skills_runtime.{package}")
     for info in pkgutil.walk_packages(skills_runtime.__path__, "skills_runtime."):
         if info.name.split(".")[1] in RUN_PACKAGES and "inside" not in info.name and "supervision" not in info.name:
@@ -131,7 +131,7 @@ def load_runtime_code(workspace: Path) -> None:
 
 
 def own_directories(workspace: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the user's runtime keys, records and configuration that lie in the workspace."""
+    """Return the directories of the user's keys, records and configuration that lie in the workspace."""
     from skills_runtime.config import config_home, keys_home, state_home
 
     paths = {home(variables).resolve() for home in (config_home, keys_home, state_home)}
@@ -170,7 +170,7 @@ class NoSandbox:
         """Return the command unchanged; refuse one that requires isolation."""
         if request.permissions == "restricted":
             raise SandboxError(
-                "the call asks for a sandbox, and `sandbox.default_policy: none` means that there is none",
+                "the call asks for a sandbox, but `sandbox.default_policy: none` disables it",
                 hint="leave out `sandbox`, or ask the user for another policy",
             )
         return SandboxPlan(
@@ -190,10 +190,10 @@ class NoSandbox:
 
 
 class UnavailableSandbox:
-    """Refuses every command, so that a missing fence never means a missing check."""
+    """Refuses every command, so that a missing sandbox never means unprotected execution."""
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
-        """Raise: what cannot be fenced in is not started."""
+        """Raise `SandboxError`: a command that cannot be isolated is not started."""
         raise SandboxError(
             "no sandbox is available yet for processes",
             hint="set `sandbox.default_policy: none` in your own configuration to run without one",

@@ -1,7 +1,7 @@
-"""Widens the policy of one command by an approved grant, and refuses what cannot be granted.
+"""Widen the policy of one command by an approved grant; refuse what cannot be granted.
 
-Never opened are secrets, the runtime's own state, the system, networks within, and (to writing) files that programs
-outside the sandbox obey. Pure, save for `control_directories`, which is told the variables to look into.
+Secrets, the runtime's own state, system paths, internal networks, and writing to files that outside programs obey
+are never granted. Pure, except that `control_directories` reads the variables it is given.
 """
 
 import os
@@ -27,37 +27,37 @@ from skills_runtime.sandbox.egress.rules import Refused, find_reach
 from skills_runtime.sandbox.policy import SandboxPolicy
 from skills_runtime.sandbox.protected_paths import READ_ONLY, RUNTIME_DIRECTORY
 
-MOST: dict[LimitName, int] = {"open_files": 1 << 20, "processes": 1 << 15}
-"""Beyond which no kernel goes."""
+# The largest values any kernel accepts.
+MAX_LIMITS: dict[LimitName, int] = {"open_files": 1 << 20, "processes": 1 << 15}
 RUNS_OUTSIDE = "programs outside the sandbox obey what is there"
-_ABOVE_OBEYED = tuple(
+_OBEYED_PARENTS = tuple(
     "/".join(path.split("/")[:depth])
     for path in LOGIN_PATHS
     for depth in range(1, path.count("/") + 1)
     if path.startswith(".")
 )
-_PROGRAMS_OF_A_HOME = re.compile(r"(?:/home/[^/]+|/Users/[^/]+|/root)/(?:go/|\.[^/]+/(?:.*/)?)?s?bin(?:/.*)?")
-"""Where a user keeps programs that are found by their name."""
+_HOME_PROGRAMS = re.compile(r"(?:/home/[^/]+|/Users/[^/]+|/root)/(?:go/|\.[^/]+/(?:.*/)?)?s?bin(?:/.*)?")
+"""Directories in a home where programs are found by name."""
 CLOSED_TO_ALL = ("/proc", "/sys", "/dev", "/run", "/boot")
 CLOSED_TO_WRITING = (
     *CLOSED_TO_ALL, "/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr", "/var", "/nix", "/gnu",
     "/System", "/Library", "/private/etc", "/private/var",
 )  # fmt: skip
-TOO_WIDE = (
+# They hold other users' data, or everything; a directory inside may be opened if nothing else forbids it.
+BROAD_DIRECTORIES = (
     "/", "/home", "/root", "/Users", "/tmp", "/etc", "/usr", "/var", "/opt", "/mnt", "/media", "/srv", "/private",
 )  # fmt: skip
-"""They hold what belongs to others, or everything; a directory in them may be opened, if nothing else forbids it."""
 SECRET_PATHS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private")
 SECRET_NAMES = frozenset((*CREDENTIAL_NAMES, *HOME_SECRET_PATHS, *KEY_NAMES, "keyrings"))
-_ABOVE_SECRETS = tuple(
+_SECRET_PARENTS = tuple(
     "/".join(name.split("/")[:depth])
     for name in sorted(SECRET_NAMES)
     for depth in range(1, name.count("/") + 1)
     if name.startswith(".")
 )
-MOST_BYTES = 4095
-MOST_BYTES_OF_A_NAME = 255
-"""Beyond which no kernel takes a path."""
+MAX_PATH_BYTES = 4095
+# No kernel accepts a longer path or name.
+MAX_NAME_BYTES = 255
 IS_SECRET = "secrets are kept there"
 IS_OWN = "the runtime keeps its own state there"
 _LOCAL_NAMES = re.compile(
@@ -66,10 +66,10 @@ _LOCAL_NAMES = re.compile(
     r"|metadata(\..*)?|[^.]+"
 )
 _HOME = re.compile(r"/(?:home|Users)/[^/]+(?:/Library(?:/Application Support)?)?|/root")
-HIGHEST = 1 << 50
-"""What no limit is raised beyond: more than any machine has, and less than any kernel refuses to take."""
+# More than any machine has, and less than any kernel refuses.
+MAX_LIMIT = 1 << 50
 MAX_PATH_CHARACTERS = 200
-"""Characters of a path that are told."""
+"""Characters of a path shown in a message."""
 Resolve = Callable[[str], str]
 
 
@@ -83,8 +83,8 @@ def apply_grant(
 ) -> SandboxPolicy:
     """Add a grant to a policy; raise `SandboxError` for what cannot be granted.
 
-    `control` are the runtime's own directories outside the workspace, `programs` those of programs that the user calls
-    by name. Paths must be real: one that leads through a link could be redirected after the approval.
+    `control` are the runtime's own directories outside the workspace, `programs` the directories of the user's
+    programs. Paths must be real: a link could be redirected after the approval.
     """
     refuse_ungrantable(policy, grant, control=control, programs=programs, resolve=resolve)
     writable_roots = (*policy.writable, *([policy.workspace] if policy.access == "write" else []))
@@ -104,7 +104,7 @@ def apply_grant(
         network, egress = "allow-list", egress or Egress()
         egress = msgspec.structs.replace(egress, allow=tuple(dict.fromkeys((*egress.allow, *rules))))
     raised: dict[str, int] = {}
-    for limit in grant.limits:  # limits only go up: no limit at all stays none
+    for limit in grant.limits:  # limits only go up; an unlimited one stays unlimited
         now: int | None = getattr(policy.limits, limit.name)
         if now is not None and limit.value > now:
             raised[limit.name] = limit.value
@@ -138,17 +138,17 @@ def refuse_ungrantable(
             reason = "a link is on the way to it"
         if reason is not None:
             shortened = path if len(path) <= MAX_PATH_CHARACTERS else f"{path[:MAX_PATH_CHARACTERS]}…"
-            raise _refusal(f"`{shortened}` cannot be opened to a command: {reason}", path)
+            raise _refusal(f"`{shortened}` cannot be granted to a command: {reason}", path)
     for host in grant.hosts:
         if (reason := why_not_host(host)) is not None:
-            raise _refusal(f"`{host}` cannot be opened to a command: {reason}", host)
+            raise _refusal(f"`{host}` cannot be granted to a command: {reason}", host)
     for limit in grant.limits:
-        if not 0 < limit.value <= MOST.get(limit.name, HIGHEST):
+        if not 0 < limit.value <= MAX_LIMITS.get(limit.name, MAX_LIMIT):
             raise _refusal(f"the limit `{limit.name}` cannot be {limit.value}", limit.name)
 
 
 def combine_grants(grants: Iterable[Grant]) -> Grant:
-    """One grant that opens what several open, each thing once and the highest of each limit."""
+    """Return one grant that opens what all of them open, with the highest of each limit."""
     every = tuple(grants)
     highest: dict[str, RaisedLimit] = {}
     for limit in (limit for grant in every for limit in grant.limits):
@@ -180,20 +180,20 @@ def why_not_path(
     within: Path | None = None,
     programs: Iterable[Path] = (),
 ) -> str | None:
-    """Why a path can never be opened, as the end of a sentence; nothing when it may be.
+    """Return why a path can never be opened, as the end of a sentence; empty when it may be.
 
-    `control` are the runtime's own directories, `programs` those in which the user's programs are found by name, and
-    `within` is the workspace.
+    `control` are the runtime's own directories, `programs` the directories where the user's programs are found by
+    name, and `within` is the workspace.
     """
     if not path.startswith("/") or "\0" in path or path != os.path.normpath(path) or path.startswith("//"):
         return "it is not a plain absolute path"
     data = path.encode(errors="surrogatepass")
-    if len(data) > MOST_BYTES or any(len(part) > MOST_BYTES_OF_A_NAME for part in data.split(b"/")):
+    if len(data) > MAX_PATH_BYTES or any(len(part) > MAX_NAME_BYTES for part in data.split(b"/")):
         return "it is too long for a path"
     target = Path(path)
     if reason := _system_reason(path, writing=writing):
         return reason
-    if path in TOO_WIDE or _HOME.fullmatch(path):
+    if path in BROAD_DIRECTORIES or _HOME.fullmatch(path):
         return "it holds far more than one command needs"
     if is_secret(target):
         return IS_SECRET
@@ -207,7 +207,7 @@ def why_not_path(
 
 
 def why_not_host(rule: str) -> str | None:
-    """Why a host can never be reached by a grant; nothing when it may be."""
+    """Return why a grant can never open a host; empty when it may."""
     if "*" in rule:
         return "a grant names one host and its ports"
     try:
@@ -223,41 +223,41 @@ def why_not_host(rule: str) -> str | None:
 
 
 def control_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where the runtime keeps keys, records and configuration of this user."""
+    """Return where the runtime stores keys, records and configuration of this user."""
     from skills_runtime.config import config_home, keys_home, state_home
 
     return tuple(sorted({Path(os.path.realpath(home(variables))) for home in (config_home, keys_home, state_home)}))
 
 
 def program_directories(variables: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where this user's programs are found by name."""
+    """Return where this user's programs are found by name."""
     return tuple(Path(path) for path in variables.get("PATH", "").split(":") if path.startswith("/"))
 
 
 def is_obeyed(path: Path, *, within: Path | None = None, programs: Iterable[Path] = ()) -> bool:
-    """Whether to write there would change what programs do; above a workspace its own place says nothing."""
+    """Return whether writing there changes what programs do; names above a workspace do not count."""
     inside = path.relative_to(within) if within is not None and path.is_relative_to(within) else path
     if any(part.casefold() in READ_ONLY or is_autoloaded_name(part) for part in inside.parts):
         return True
     if any(path.is_relative_to(program) or program.is_relative_to(path) for program in programs):
         return True
-    if _PROGRAMS_OF_A_HOME.fullmatch(str(path)) and inside is path:
+    if _HOME_PROGRAMS.fullmatch(str(path)) and inside is path:
         return True
     text = f"/{'/'.join(part for part in inside.parts if part != '/')}/"
-    return any(f"/{name}/" in text for name in LOGIN_PATHS) or holds(text.rstrip("/"), _ABOVE_OBEYED)
+    return any(f"/{name}/" in text for name in LOGIN_PATHS) or holds(text.rstrip("/"), _OBEYED_PARENTS)
 
 
 def holds(path: str, endings: Iterable[str]) -> bool:
-    """Return whether the path is one of these, wherever it lies."""
+    """Return whether the path has one of these names, wherever it lies."""
     return any(path.endswith(f"/{ending}") for ending in endings)
 
 
 def is_secret(path: Path) -> bool:
-    """Whether a name on the way to it, or one that such a directory has in it, says that it holds secrets."""
+    """Return whether a part of the path, or a known file in such a directory, is named like a secret."""
     text = f"{path}/"
     if any(f"/{name}/" in text for name in SECRET_NAMES) or _is_in(str(path), SECRET_PATHS):
         return True
-    if holds(str(path), _ABOVE_SECRETS):
+    if holds(str(path), _SECRET_PARENTS):
         return True
     return any(part.startswith(ENV_FILE_PREFIX) for part in path.parts) or is_key_file(path.name)
 
@@ -265,7 +265,7 @@ def is_secret(path: Path) -> bool:
 def _system_reason(path: str, *, writing: bool) -> str | None:
     if _is_in(path, CLOSED_TO_ALL):
         return "it belongs to the kernel"
-    # Temporary files of other programs lie there, and those of no system.
+    # Below `/tmp` lie temporary files of other programs, but no system files.
     if writing and _is_in(path, CLOSED_TO_WRITING) and not path.startswith(("/var/tmp/", "/private/var/folders/")):
         return "it belongs to the system"
     return None

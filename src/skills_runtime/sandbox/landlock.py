@@ -1,6 +1,6 @@
-"""Landlock as an adapter: a small program gives up rights and becomes the command.
+"""The Landlock adapter: a small program restricts itself and then executes the command.
 
-Rules hold for whole directories, so what lies in the workspace cannot be told apart: that is a gap, and told as one.
+Landlock rules cover whole directories, so paths inside the workspace cannot be excluded; this is reported as a gap.
 """
 
 import errno
@@ -37,16 +37,16 @@ from skills_runtime.sandbox.policy import CAREFUL, NO_OWN_NETWORK, Gap, SandboxP
 from skills_runtime.sandbox.protected_paths import Findings
 from skills_runtime.sandbox.seccomp import AllowedCalls, seccomp_program
 
-LEAST_VERSION = 3
-"""Before this version, files could be truncated despite the rules."""
+# ABI 3 added truncation; before it, files could be truncated despite the rules.
+MIN_VERSION = 3
 SIGNALS_VERSION = 6
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+# Programs look up users and hosts here; without a mount namespace it cannot be replaced.
 FILES = ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts")
-"""What programs ask who they are; it cannot be written anew here."""
-HOME = Path(restriction.__file__).parents[1]
-"""Above the small program; it must be readable by every user who starts a command."""
+# The directory of the small program; every user who starts a command must be able to read it.
+CODE_DIRECTORY = Path(restriction.__file__).parents[1]
+# The second is for a process that may no longer execute its own interpreter.
 INTERPRETERS = (sys.executable, "/usr/bin/python3")
-"""The second serves a process that gave up the rights to run its own interpreter."""
 TIMEOUT_SECONDS = 10.0
 FIX = "use a Linux kernel of 6.2 or later, started with `lsm=landlock,…` among its options"
 
@@ -61,7 +61,7 @@ _EXPECTED = {"NoNewPrivs: 1", "Seccomp: 2", f"CapEff: {0:016x}", "end of probe"}
 
 
 class Landlock:
-    """A fence of rules about directories and a filter of system calls."""
+    """Landlock rules on directories and a seccomp filter."""
 
     name = "landlock"
 
@@ -100,7 +100,7 @@ class Landlock:
                 next((path for path in INTERPRETERS if path and os.access(path, os.X_OK)), INTERPRETERS[-1]),
                 "-I",
                 "-S",
-                str(HOME / "inside" / "landlock.py"),
+                str(CODE_DIRECTORY / "inside" / "landlock.py"),
             ),
             cwd=Path("/"),
             environment=scope_variables(machine),
@@ -108,24 +108,24 @@ class Landlock:
             setup=SandboxSetup(
                 inputs=(json.dumps(specification).encode(),),
                 control_groups=build_control_groups(policy.limits, machine),
-                # What Landlock cannot protect is not the command's own either.
+                # Landlock cannot protect these paths, but they must not count as written by the command.
                 watch=build_watch(policy, machine, (*list_protected(policy, findings), *list_hidden(policy, findings))),
             ),
         )
 
     def file_access(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> FileAccess:
-        """Whole directories: nothing in them is protected or hidden."""
+        """Return whole directories: nothing in them is protected or hidden."""
         del findings
         return build_file_access(policy, (*list_system_paths(machine), *FILES))
 
 
 def build_specification(policy: SandboxPolicy, machine: Machine, inner: Inner) -> dict[str, Any]:
-    """Everything the small program is told; pure."""
+    """Build the specification for the small program; pure."""
     workspace, shared = str(policy.workspace), policy.network == "host"
     permitted = AllowedCalls(internet_sockets=shared, unix_sockets=policy.unix_sockets, shared_objects=False)
     interpreter = [str(machine.interpreter)] if machine.interpreter else []
     writing = [*(str(path) for path in policy.writable), *([workspace] if policy.access == "write" else []), *DEVICES]
-    environment = {**inner.environment, "TMPDIR": workspace, "HOME": workspace}
+    environment = {**inner.environment, "TMPDIR": workspace, "CODE_DIRECTORY": workspace}
     limits = policy.limits
     values = {
         "RLIMIT_CORE": 0,
@@ -151,22 +151,22 @@ def _characters(text: str) -> str:
 
 @cache
 def _probe_cached(user: int) -> Capabilities:
-    del user  # what one may do another may not
+    del user  # part of the cache key: what works for one user may fail for another
     try:
         version = restriction.version() if sys.platform == "linux" else 0
     except OSError as error:
         off = error.errno == errno.EOPNOTSUPP
         return _broken("Landlock is switched off on this machine" if off else "this kernel has no Landlock")
-    if version < LEAST_VERSION:
-        return _broken(f"Landlock has version {version} here, and version {LEAST_VERSION} is needed")
+    if version < MIN_VERSION:
+        return _broken(f"Landlock has version {version} here, and version {MIN_VERSION} is needed")
     if this_machine().architecture is None:
         return _broken("there is no filter of system calls for this kind of processor")
     try:
         problems = _find_problems()
     except (OSError, subprocess.TimeoutExpired) as error:
-        return _broken(f"the fence of Landlock could not be tried: {error}")
+        return _broken(f"the Landlock sandbox could not be tested: {error}")
     if problems:
-        return _broken(f"the fence of Landlock has holes: {', '.join(problems)}")
+        return _broken(f"the Landlock sandbox does not isolate: {', '.join(problems)}")
     return Capabilities(adapter=Landlock.name, works=True, version=f"Landlock {version}", facts={"version": version})
 
 
@@ -175,7 +175,7 @@ def _broken(problem: str) -> Capabilities:
 
 
 def _find_problems() -> list[str]:
-    """List what a small sandbox shows to be wrong from the inside."""
+    """List the problems that a small sandbox observed from inside."""
     with tempfile.TemporaryDirectory(prefix="skills-runtime-probe-") as name:
         path = Path(name).resolve()
         (path / "workspace").mkdir()

@@ -1,4 +1,4 @@
-"""Which limits the kernel keeps on this machine, which are only looked at, and what that leaves open."""
+"""Decide which limits the kernel enforces on this machine, which are polled, and which gaps remain."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,30 +8,30 @@ from skills_runtime.ports import ControlGroup, KernelLimits, Watch
 from skills_runtime.sandbox.machine import Machine
 from skills_runtime.sandbox.policy import Gap, ResourceLimits, SandboxPolicy
 
-LARGEST = (1 << 63) - 1
-"""The largest number that the kernel takes for a limit."""
+# The largest number the kernel takes for a limit.
+MAX_LIMIT = (1 << 63) - 1
 
-LEAST_MEMORY = 4 << 20
-"""With much less the kernel kills the process that builds the sandbox, and the outcome of the command is unknown."""
+# With much less the kernel kills the process that builds the sandbox, and the command's outcome is unknown.
+MIN_MEMORY = 4 << 20
 DATA_FACTOR = 3
-"""How many times the limit of memory one process may ask for, without using it."""
+"""Address space one process may reserve, as a multiple of the memory limit."""
 
 FIX_GROUPS = "run as a user to whom control groups are delegated, for example under `systemd-run --user --scope`"
 
 
 def validate_limits(limits: ResourceLimits) -> None:
-    """Refuse a limit that no kernel takes: the command would have to begin without it."""
+    """Raise for a limit that no kernel accepts: the command would have to start without it."""
     for name in ResourceLimits.__struct_fields__:
         value = getattr(limits, name)
-        if isinstance(value, int) and not 0 <= value <= LARGEST:
+        if isinstance(value, int) and not 0 <= value <= MAX_LIMIT:
             raise SandboxError(
-                f"the limit `{name}` is {value}, which no kernel takes",
-                hint=f"choose one between 0 and {LARGEST}, or none",
+                f"the limit `{name}` is {value}, which no kernel accepts",
+                hint=f"choose one between 0 and {MAX_LIMIT}, or none",
             )
-    if limits.memory_bytes is not None and limits.memory_bytes < LEAST_MEMORY:
+    if limits.memory_bytes is not None and limits.memory_bytes < MIN_MEMORY:
         raise SandboxError(
-            f"the limit `memory_bytes` is {limits.memory_bytes}, in which not even the fence has room",
-            hint=f"choose at least {LEAST_MEMORY}, or none",
+            f"the limit `memory_bytes` is {limits.memory_bytes}, less than the sandbox itself needs",
+            hint=f"choose at least {MIN_MEMORY}, or none",
         )
 
 
@@ -60,7 +60,7 @@ def scope_variables(machine: Machine) -> dict[str, str]:
 
 
 def build_watch(policy: SandboxPolicy, machine: Machine, protected: Iterable[Path] = ()) -> Watch | None:
-    """Return what has to be looked at while the command runs; it cannot write what is `protected`."""
+    """Return what to poll while the command runs; it cannot write what is `protected`."""
     limits = policy.limits
     memory = None if limits_memory(machine) else limits.memory_bytes
     disk = policy.access == "write" and limits.disk_bytes is not None and limits.disk_files is not None
@@ -76,16 +76,16 @@ def build_watch(policy: SandboxPolicy, machine: Machine, protected: Iterable[Pat
 
 
 def data_limit(limits: ResourceLimits, machine: Machine) -> int | None:
-    """How much one process may ask for where nothing counts what all have together.
+    """Return how much one process may allocate where no control group counts all of them.
 
     More than the limit itself: the kernel counts untouched thread stacks.
     """
     watched = None if limits_memory(machine) else limits.memory_bytes
-    return None if watched is None else min(DATA_FACTOR * watched, LARGEST)
+    return None if watched is None else min(DATA_FACTOR * watched, MAX_LIMIT)
 
 
 def limits_memory(machine: Machine) -> bool:
-    """Whether the kernel limits the memory of all processes of a command together."""
+    """Return whether the kernel limits the memory of all processes of a command together."""
     if machine.control_groups is None:
         return machine.scope_maker is not None
     return machine.control_groups.memory is not None
@@ -96,7 +96,7 @@ def _limits_processes(machine: Machine, *, own_users: bool) -> bool:
         return True
     if machine.control_groups is not None and machine.control_groups.pids is not None:
         return True
-    # The kernel counts the processes of a user for each user namespace, but lets an administrator have any number.
+    # RLIMIT_NPROC counts the processes of a user per user namespace, but does not bind root.
     return own_users and machine.user != 0
 
 
@@ -107,9 +107,9 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
         gaps.append(Gap(promise="memory", text="the policy sets no limit"))
     elif not limits_memory(machine):
         text = (
-            f"there is no control group: one process may ask for {DATA_FACTOR} times the limit, what all use is"
-            " looked at twenty times a second, files in the private `/tmp` and `/dev/shm` have limits of their own,"
-            " and a socket that is on its way between two processes is not found"
+            f"there is no control group: one process may allocate {DATA_FACTOR} times the limit, the use of all is"
+            " measured twenty times a second, files in the private `/tmp` and `/dev/shm` have limits of their own,"
+            " and a socket in transit between two processes is not counted"
         )
         gaps.append(Gap(promise="memory", text=text, fix=FIX_GROUPS))
     elif machine.control_groups is not None and not machine.control_groups.limits_sockets:
@@ -120,16 +120,16 @@ def limit_gaps(policy: SandboxPolicy, machine: Machine, *, own_users: bool) -> t
     elif not _limits_processes(machine, own_users=own_users):
         gaps.append(Gap(promise="process_count", text="nothing counts the processes of a command", fix=FIX_GROUPS))
     if policy.limits.file_bytes is None:
-        gaps.append(Gap(promise="file_size", text="the policy sets no limit but that of the disk", partial=True))
+        gaps.append(Gap(promise="file_size", text="the policy sets no limit except the disk's", partial=True))
     if policy.limits.open_files is None:
-        gaps.append(Gap(promise="open_files", text="the policy sets no limit but that of the user", partial=True))
+        gaps.append(Gap(promise="open_files", text="the policy sets no limit except the user's", partial=True))
     if policy.limits.cpu_seconds is None:
-        gaps.append(Gap(promise="cpu", text="the policy sets no limit but that of the clock"))
+        gaps.append(Gap(promise="cpu", text="the policy sets no limit except the timeout"))
     if policy.access == "write":
         text = (
-            "what is written to the workspace is looked at every 5 ms while the disk fills up, and what a command made"
-            " beyond its limit is removed when it has ended: files of before that grew are left, a file without a name"
-            " that no process has open is not found, and other directories that were opened do not count"
+            "writes to the workspace are measured every 5 ms while the disk fills up, and new files beyond the limit"
+            " are removed after the command: older files that grew are kept, an unlinked file that no process has open"
+            " is not found, and other writable directories do not count"
         )
         gaps.append(Gap(promise="disk", text=text))
     return tuple(gaps)

@@ -1,6 +1,6 @@
-"""What this machine is like, as far as a sandbox depends on it: read once, then a value.
+"""Describe this machine as far as a sandbox depends on it: read once, then a value.
 
-Also which control groups this user may make, by which the kernel limits the memory and processes of a whole command.
+Includes the control groups this user can create, by which the kernel limits a whole command.
 """
 
 import os
@@ -17,21 +17,21 @@ from skills_runtime.sandbox.seccomp import ARCHITECTURES, Architecture
 
 _MEMORY, _PIDS = "memory", "pids"
 SOCKET_MEMORY = "memory.kmem.tcp.limit_in_bytes"
+# cgroup v1 counts socket buffers separately; they get this fraction of the memory limit besides.
 SOCKET_SHARE = 8
-"""Which part of the limit of memory internet sockets get besides, where they are counted apart."""
 
 
 class ControlGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """Where groups can be made, and by which version of the interface."""
+    """Where control groups can be created, and in which version of the interface."""
 
     version: Literal[1, 2]
     memory: Path | None = None
     """The directory in which a group for memory can be made."""
     pids: Path | None = None
     limits_sockets: bool = True
-    """Whether the buffers of internet sockets can be limited: the first version counts them apart from the rest."""
+    """Whether the buffers of internet sockets can be limited; cgroup v1 counts them separately."""
     home: Path | None = None
-    """Where this process is itself, in the second version, in which one place serves both."""
+    """The group of this process in cgroup v2."""
 
     def groups(self, *, memory_bytes: int | None, processes: int | None) -> tuple[ControlGroup, ...]:
         """Return the control groups that enforce these limits."""
@@ -122,50 +122,50 @@ def _find_delegated(own: Path) -> Path | None:
 
 
 SYSTEM_ROOTS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-"""Where programs and their libraries are."""
+"""Directories of programs and libraries."""
 
+# What programs need to start; no file with a password, a key or a name of this network is among them.
 SYSTEM_FILES = (
     "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/os-release", "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf", "/etc/services",
     "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
     "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
 )  # fmt: skip
-"""What programs read to work at all; no file with a password, a key or a name of this network is among them."""
 
-DEEP = 3
-"""Parts of a path below which no home directory lies."""
+MIN_HOME_PARTS = 3
+"""Number of path parts below which no home directory lies."""
 
+# The kernel shows a user's keyring to every process of that user.
 KEYS = "/proc/keys"
-"""What the kernel shows of a user's keys to everything that runs as that user."""
 KERNEL_SECRETS = (
     "/proc/kcore", "/proc/sched_debug", "/proc/latency_stats", "/proc/kpageflags", "/proc/kpagecount",
     "/proc/kpagecgroup", "/proc/slabinfo", "/proc/vmallocinfo", "/proc/timer_list", "/proc/pagetypeinfo",
 )  # fmt: skip
 KERNEL_DIRECTORIES = ("/proc/scsi",)
-"""What the kernel shows to an administrator."""
+"""What the kernel shows only to root."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan needs to know; a plan for another machine only needs another value."""
+    """What a plan needs to know about a machine; another value plans for another machine."""
 
     architecture: Architecture | None
-    """Nothing where the filter of system calls has no numbers."""
+    """None if the seccomp filter does not know the architecture."""
     user: int = 0
     roots: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
-    """Roots and files that are links into the system, with where they lead."""
+    """System roots and files that are links, with their targets."""
     files: tuple[str, ...] = ()
     kernel_secrets: tuple[str, ...] = ()
     kernel_directories: tuple[str, ...] = ()
     interpreter: Path | None = None
-    """Where the Python of the runtime lives, if that is outside the system's roots."""
+    """The Python installation of the runtime, if it lies outside the system roots."""
     session_maker: str | None = None
-    """The program that makes a terminal the own one of a new session."""
+    """The program that gives a new session its controlling terminal."""
     identity_changer: str | None = None
-    """The program that makes an administrator another user."""
+    """The program with which root becomes another user."""
     control_groups: ControlGroups | None = None
     scope_maker: str | None = None
-    """The program by which the user's own service manager limits a command, where there are no control groups."""
+    """The program that starts a command under the user's systemd, where control groups cannot be created."""
     kernel: str = ""
 
 
@@ -179,7 +179,7 @@ def _machine(user: int) -> Machine:
     roots = [root for root in SYSTEM_ROOTS if Path(root).is_dir()]
     files = _existing(SYSTEM_FILES)
     processor = platform.machine()
-    # Programs made for the runtime's Python, such as an environment in the workspace, need what it was made from.
+    # Virtual environments in the workspace need the Python they were created from.
     home = Path(sys.base_prefix).resolve()
     is_system = any(home.is_relative_to(root) for root in roots)
     return Machine(
@@ -191,7 +191,7 @@ def _machine(user: int) -> Machine:
         kernel_secrets=_existing((KEYS, *KERNEL_SECRETS) if user == 0 else (KEYS,)),
         kernel_directories=_existing(KERNEL_DIRECTORIES) if user == 0 else (),
         interpreter=None
-        if is_system or len(home.parts) < DEEP or not os.access(home / "bin", os.R_OK | os.X_OK)
+        if is_system or len(home.parts) < MIN_HOME_PARTS or not os.access(home / "bin", os.R_OK | os.X_OK)
         else home,
         session_maker=_program("setsid"),
         identity_changer=_program("setpriv"),
@@ -202,7 +202,7 @@ def _machine(user: int) -> Machine:
 
 
 def _is_link(path: str) -> bool:
-    """Whether it is a link that leads to a place which is there inside as well."""
+    """Return whether it is a link whose target exists inside the sandbox too."""
     return Path(path).is_symlink() and Path(path).resolve().is_relative_to("/usr")
 
 

@@ -1,6 +1,6 @@
-"""Plans every command of a run: chooses an adapter, insists on what the policy requires, and wraps the command.
+"""Plan every command of a run: choose an adapter, check what the policy requires, wrap the command.
 
-What a plan says is all that is done: it can be printed and compared. Nothing here starts a process.
+A plan is complete and can be printed and compared. Nothing here starts a process.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from skills_runtime.sandbox.adapter import (
     Inner,
     SandboxedCommand,
     build_environment,
-    held_promises,
+    list_held_promises,
 )
 from skills_runtime.sandbox.denials import Denial, ProcessOutcome, find_denials
 from skills_runtime.sandbox.egress.gateway import (
@@ -39,20 +39,20 @@ from skills_runtime.sandbox.protected_paths import Findings, scan_policy, small_
 from skills_runtime.sandbox.quarantine import plan_quarantine, quarantine_report, recover
 
 POINTER = "gitdir:"
-"""How the file `.git` of a work tree begins."""
+"""First word of the `.git` file of a work tree."""
 FORBIDDEN_WORKSPACES = (
     "/", "/boot", "/home", "/Users", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys", "/run",
     "/tmp", "/var", "/opt", "/srv", "/mnt", "/media", "/System", "/Library",
 )  # fmt: skip
-HOMES = (Path("/home"), Path("/Users"))
-"""What lies in them is a home."""
-OF_THE_KERNEL = ("/proc", "/sys", "/dev")
-"""Nothing below them is a workspace either."""
+HOME_PARENTS = (Path("/home"), Path("/Users"))
+"""Their children are home directories."""
+KERNEL_FILE_SYSTEMS = ("/proc", "/sys", "/dev")
+"""Nothing below them can be a workspace."""
 MEMORY = Path("/dev/shm")
 
 
 class ChosenAdapter(msgspec.Struct, frozen=True, kw_only=True):
-    """The adapter that keeps what is required, and what it leaves open."""
+    """The adapter that meets the requirements, and its gaps."""
 
     adapter: Adapter
     capabilities: Capabilities
@@ -61,7 +61,7 @@ class ChosenAdapter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OsSandbox:
-    """Puts commands behind the first adapter that keeps what the policy requires."""
+    """Wraps commands with the first adapter that meets the requirements of the policy."""
 
     def __init__(  # noqa: PLR0913 - what tests and settings choose
         self,
@@ -78,24 +78,24 @@ class OsSandbox:
         self._variables = dict(variables)
         self._machine = machine
         self._beyond = unsandboxed
-        """Runs a command that is approved to leave the sandbox; None means that none may."""
+        """Runs a command that is approved to leave the sandbox; None means no command may."""
         self._given_state = state
         self._quarantine = quarantine
-        """Where new files are moved that programs outside would obey; in the runtime's own state by default."""
+        """Where new files are moved that outside programs would obey; in the runtime's own state by default."""
 
     def plan(self, request: ProcessRequest) -> SandboxPlan:
         """Wrap a command in the sandbox; raise `SandboxError` when the required isolation is not available."""
         if request.permissions == "require_escalated":
             if self._beyond is None:
                 raise SandboxError(
-                    "this run has no way out of its sandbox", hint="do it within the sandbox, or ask the user to run it"
+                    "this run cannot leave its sandbox", hint="do it within the sandbox, or ask the user to run it"
                 )
             return self._beyond.plan(request)
         if request.grant:
             plan = self.with_grant(request.grant).plan(msgspec.structs.replace(request, grant=None))
             evidence = {**plan.evidence, "granted": msgspec.to_builtins(request.grant)}
             return msgspec.structs.replace(plan, evidence=evidence)
-        recovered = recover(self._records)  # of commands whose runtime was killed
+        recovered = recover(self._records)  # commands whose runtime was killed
         chosen, policy, sandboxed = self._wrap(request)
         egress = find_egress(policy, chosen.gaps)
         return SandboxPlan(
@@ -111,11 +111,11 @@ class OsSandbox:
                 "profile": policy.profile,
                 "policy": policy.digest,
                 "network": policy.network,
-                "promises": list(held_promises(chosen.gaps)),
+                "promises": list(list_held_promises(chosen.gaps)),
                 "gaps": [str(gap) for gap in chosen.gaps],
                 "accepted_gaps": sorted(policy.accepted_gaps),
                 **({"home_workspace": True} if policy.allow_home else {}),
-                # The list itself, for readers of a result and approvers of a call.
+                # The list itself, for readers of results and for approvers.
                 **({} if egress is None else {"egress": msgspec.json.decode(msgspec.json.encode(egress))}),
                 **({"quarantined": quarantine_report(recovered)} if recovered else {}),
             },
@@ -126,25 +126,24 @@ class OsSandbox:
 
     @property
     def _state(self) -> Path:
-        """Where the runtime keeps records of commands: in its own state, unless it was told another place."""
         if self._given_state is not None:
             return self._given_state
-        from skills_runtime.config import state_home  # loads all about settings
+        from skills_runtime.config import state_home  # loads the settings code
 
         return state_home(self._variables) / "sandbox"
 
     @property
     def _records(self) -> Path:
-        """Where the commands of this workspace are recorded that are under way."""
+        """Return where running commands of this workspace are recorded."""
         return self._state / "running" / hashlib.sha256(os.fsencode(self._policy.workspace)).hexdigest()[:32]
 
     @property
     def policy(self) -> SandboxPolicy:
-        """What this fence keeps."""
+        """The policy that is enforced."""
         return self._policy
 
     def denials(self, outcome: ProcessOutcome, grant: Grant | None = None) -> tuple[Denial, ...]:
-        """Return what the sandbox, widened by a grant, denied a finished command, with the smallest grant to help."""
+        """Return what the sandbox, widened by a grant, denied a finished command."""
         if grant:
             return self.with_grant(grant).denials(outcome)
         control, programs = control_directories(self._variables), program_directories(self._variables)
@@ -190,7 +189,8 @@ class OsSandbox:
         machine = self._machine or this_machine()
         policy = self._policy_for(request)
         if machine.user == 0 and policy.owner not in (None, (0, 0)):
-            machine = msgspec.structs.replace(machine, interpreter=None)  # it may lie where the owner has no rights
+            # It may lie where the owner has no access.
+            machine = msgspec.structs.replace(machine, interpreter=None)
         findings = scan_policy(policy)
         chosen = self._choose(policy, machine, findings)
         egress = find_egress(policy, chosen.gaps)
@@ -231,10 +231,9 @@ class OsSandbox:
             )
         owner = owner_of(policy.workspace)
         if owner is None and policy.access == "write" and os.geteuid() == 0 and policy.workspace.stat().st_uid != 0:
-            # Root inside the sandbox has no rights there, and another user cannot reach the directory.
+            # Root inside the user namespace has no rights there, and another user cannot reach the directory.
             raise SandboxError(
-                f"`{policy.workspace}` belongs to another user, who cannot get there, so that no command could write"
-                " to it",
+                f"`{policy.workspace}` belongs to another user, who cannot access it, so no command could write to it",
                 hint="open the directories above it to that user, change its owner, or use the profile `read-only`",
             )
         readable = tuple(dict.fromkeys((*policy.readable, *request.readable, *repository_elsewhere(policy.workspace))))
@@ -259,14 +258,14 @@ class OsSandbox:
                 raise error
             problems.append(f"{adapter.name} cannot promise {', '.join(f'`{gap.promise}`' for gap in missing)}")
         raise SandboxError(
-            f"no sandbox works here: {'; '.join(problems) or 'there is none for this system'}",
+            f"no sandbox works here: {'; '.join(problems) or 'this system has none'}",
             hint=f"{fixes[0]}; `skills-runtime sandbox doctor` tells more" if fixes else "use Linux or macOS",
             details={"troubles": problems},
         )
 
 
 def owner_of(workspace: Path) -> tuple[int, int] | None:
-    """User and group of a workspace; nothing where they could not even get there by themselves."""
+    """Return user and group of a workspace; None if they could not even reach it themselves."""
     info = workspace.stat()
     infos = [parent.stat() for parent in workspace.parents]
     if all(ancestor.st_mode & stat.S_IXOTH or ancestor.st_uid == info.st_uid for ancestor in infos):
@@ -276,16 +275,16 @@ def owner_of(workspace: Path) -> tuple[int, int] | None:
 
 def check_workspace(workspace: Path, variables: Mapping[str, str], *, allow_home: bool = False) -> None:
     """Refuse a workspace that belongs to the system, or is or holds a home directory."""
-    in_memory = MEMORY in workspace.parents  # which is a place for files like any other
-    of_kernel = not in_memory and any(workspace.is_relative_to(root) for root in OF_THE_KERNEL)
-    if str(workspace) in FORBIDDEN_WORKSPACES or of_kernel:
+    in_memory = MEMORY in workspace.parents  # `/dev/shm` holds ordinary files
+    in_kernel_file_system = not in_memory and any(workspace.is_relative_to(root) for root in KERNEL_FILE_SYSTEMS)
+    if str(workspace) in FORBIDDEN_WORKSPACES or in_kernel_file_system:
         raise SandboxError(
             f"`{workspace}` cannot be a workspace: it belongs to the system", hint="use a directory in it"
         )
     if home := None if allow_home else home_within(workspace, variables):
         problem = "is a home directory" if home == workspace else f"holds the home directory `{home}`"
         raise SandboxError(
-            f"`{workspace}` {problem}, which holds far more than a project",
+            f"`{workspace}` {problem}, which contains far more than a project",
             hint="name the directory of a project as the workspace; `sandbox.allow_home: true` in your own"
             " configuration accepts it",
             details={"home": str(home)},
@@ -295,12 +294,12 @@ def check_workspace(workspace: Path, variables: Mapping[str, str], *, allow_home
 
 
 def home_within(workspace: Path, variables: Mapping[str, str]) -> Path | None:
-    """Return the home directory that a workspace is or holds; nothing for a directory in one."""
+    """Return the home directory that a workspace is or contains; None for a directory inside one."""
     homes = {Path(os.path.realpath(variables["HOME"]))} if variables.get("HOME", "").startswith("/") else set[Path]()
     for user in {0, os.geteuid(), _owner(workspace)}:
         with suppress(KeyError):
             homes.add(Path(os.path.realpath(pwd.getpwuid(user).pw_dir)))
-    if workspace.parent in HOMES:
+    if workspace.parent in HOME_PARENTS:
         homes.add(workspace)
     return next((home for home in sorted(homes) if home.is_relative_to(workspace) and len(home.parts) > 1), None)
 
@@ -313,7 +312,7 @@ def _owner(path: Path) -> int:
 
 
 def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
-    """Refuse a program that does not exist behind the fence, with words that say so."""
+    """Raise for a program that does not exist inside the sandbox."""
     name = inner.argv[0] if inner.argv else ""
     if "/" in name:
         candidates = [inner.cwd / name]
@@ -328,7 +327,7 @@ def _check_program(inner: Inner, visible: tuple[Path, ...]) -> None:
     if any(path.exists() for path in inside):
         raise AccessRefused(f"`{name}` is not executable", hint="name a program, or give the file to its interpreter")
     raise NotFound(
-        f"`{name}` is not a program inside the sandbox", hint="only the system's programs and the workspace are there"
+        f"`{name}` is not a program inside the sandbox", hint="only system programs and the workspace are visible"
     )
 
 
@@ -356,7 +355,7 @@ def wrap_with_network(
 
 
 def git_identity(variables: Mapping[str, str]) -> tuple[str, str]:
-    """Return the name and address under which the user commits, as their own configuration of git tells."""
+    """Return the name and address of the user's own git configuration, used for commits."""
     home = variables.get("HOME", "/nonexistent")
     configuration = variables.get("XDG_CONFIG_HOME") or f"{home}/.config"
     identity = {"name": "agent", "email": "agent@localhost"}
@@ -372,23 +371,21 @@ def git_identity(variables: Mapping[str, str]) -> tuple[str, str]:
 
 
 def network_variables(egress: Egress | None) -> dict[str, str]:
-    """Return the variables by which programs find the proxy; raise for a rule that cannot be used."""
+    """Return the variables by which programs find the proxy; raise for an invalid rule."""
     if egress is None:
         return {}
     return proxy_variables(rule_hosts={rule.host for rule in compile_egress(egress).allow})
 
 
 def repository_elsewhere(workspace: Path) -> tuple[Path, ...]:
-    """Return the repository of a work tree that lies elsewhere, which git must read; empty for most workspaces.
-
-    The file `.git` of a work tree only claims where its repository is; an archive could bring one that names anything.
-    So it is shown only if it knows the work tree, belongs to the same user, and is nothing that no grant opens.
-    """
+    """Return the repository outside a work tree that git must read; empty for most workspaces."""
     pointer = _first_line(workspace / REPOSITORY)
     if not pointer.startswith(POINTER) or "\0" in pointer:
         return ()
     directory = Path(os.path.realpath(workspace / pointer.removeprefix(POINTER).strip()))
     back = _first_line(directory / "gitdir")
+    # The `.git` file of a work tree only claims where its repository is; an archive could bring one that names
+    # anything. So it is shown only if it points back to the work tree, has the same owner, and could be granted.
     if not back or "\0" in back or os.path.realpath(directory / back) != str(workspace / REPOSITORY):
         return ()
     shared = _first_line(directory / "commondir").replace("\0", "")
@@ -408,6 +405,6 @@ def _may_be_read(repository: Path, workspace: Path) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    """Return the first line of a small file; nothing when it is none, or a link."""
+    """Return the first line of a small file; empty for a link or a missing file."""
     lines = small_text(path).splitlines()
     return lines[0].strip() if lines else ""

@@ -1,6 +1,6 @@
-"""What a command may do, as one value that can be compared, printed and named by its digest.
+"""What a command may do, as a value that can be compared, printed and identified by its digest.
 
-With it the promises that a sandbox keeps or leaves open as gaps, and the profiles, policies that have a name.
+Also the promises a sandbox makes, gaps in them, and profiles, which are named policies.
 """
 
 import hashlib
@@ -46,6 +46,7 @@ PROMISES: Mapping[Promise, str] = {
     "disk": "the kernel limits what is written to the workspace altogether",
 }  # fmt: skip
 
+# Every sandbox must keep these; resource limits may be gaps, which every result reports.
 ISOLATION: frozenset[Promise] = frozenset[Promise](
     {
         "fs_write", "fs_read", "protected_paths", "secrets", "network", "processes", "ipc", "terminal",
@@ -53,31 +54,30 @@ ISOLATION: frozenset[Promise] = frozenset[Promise](
         "wall_clock", "output", "core_dumps",
     }
 )  # fmt: skip
-"""What every fence must promise; limits of resources may be gaps, which every result tells."""
 
 CONTAINMENT: frozenset[Promise] = frozenset[Promise](("fs_write", "fs_read", "protected_paths", "secrets", "network"))
-"""What a sandbox must keep, accepted gaps or not, for its commands to run without approval in mode `auto`."""
+"""Promises that must be kept, despite accepted gaps, for commands to run without approval in mode `auto`."""
 
+# Required where other users' work runs on the same machine.
 BOUNDED: frozenset[Promise] = ISOLATION | frozenset[Promise](
     ("memory", "process_count", "file_size", "open_files", "temporary_space")
 )
-"""What a sandbox must promise where the work of other users runs on the same machine."""
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
-    """A promise that is not kept: what that means, and what would change it."""
+    """A promise that is not kept: the consequence, and a fix."""
 
     promise: Promise
     text: str
     fix: str = ""
     partial: bool = False
-    """The promise is kept but for what the text says."""
+    """Whether the promise is kept except for what the text says."""
 
     def __str__(self) -> str:
         return f"{self.promise}: {self.text}"
 
 
-NO_OWN_NETWORK = "this fence cannot give a command a network of its own, which an allow-list needs"
+NO_OWN_NETWORK = "this sandbox cannot give a command its own network, which an allow-list needs"
 
 
 def unmet(required: frozenset[Promise], accepted: frozenset[Promise], gaps: tuple[Gap, ...]) -> tuple[Gap, ...]:
@@ -116,27 +116,27 @@ GIBIBYTE = 1 << 30
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command and everything it starts may use; nothing means that there is no limit."""
+    """Limits of a command and everything it starts; None means unlimited."""
 
     memory_bytes: int | None = 4 * GIBIBYTE
     processes: int | None = 1024
     cpu_seconds: int | None = None
-    """Of each process."""
+    """Per process."""
     file_bytes: int | None = 2 * GIBIBYTE
-    """Of each file it writes."""
+    """Per file it writes."""
     open_files: int | None = 4096
     temporary_bytes: int = GIBIBYTE
-    """Of the private `/tmp`."""
+    """Size of the private `/tmp`."""
     shared_memory_bytes: int = 256 * MEBIBYTE
-    """Of the private `/dev/shm`."""
+    """Size of the private `/dev/shm`."""
     disk_bytes: int | None = 8 * GIBIBYTE
-    """Written to the workspace in one go."""
+    """Bytes written to the workspace per command."""
     disk_files: int | None = 500_000
-    """Made in the workspace in one go."""
+    """Files created in the workspace per command."""
     wall_seconds: float | None = None
-    """Applies where the caller sets nothing else."""
+    """Default where the caller sets no timeout."""
     output_bytes: int | None = None
-    """Written to both streams together."""
+    """Both streams together."""
 
 
 CAREFUL = ResourceLimits(
@@ -152,56 +152,57 @@ CAREFUL = ResourceLimits(
     wall_seconds=6.0,
     output_bytes=8 * MEBIBYTE,
 )
-"""Defaults for a command: enough to look around and to try something small."""
+"""Defaults for a command: enough to look around and try something small."""
 
 
 class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What the fence has to do; equal policies have equal digests on every machine."""
+    """What the sandbox enforces; equal policies have equal digests on every machine."""
 
     profile: Profile
     workspace: Path
     """A real path, without links."""
     aliases: tuple[Path, ...] = ()
-    """Other paths by which the workspace is known, through links outside it."""
+    """Other paths that lead to the workspace through links outside it."""
     owner: tuple[int, int] | None = None
-    """User and group of the workspace, if the command of an administrator is to run as them."""
+    """User and group of the workspace, if root runs the command as them."""
     access: Access = "write"
-    """To the workspace."""
+    """Access to the workspace."""
     network: Network = "none"
     unix_sockets: bool = False
     readable: tuple[Path, ...] = ()
-    """What can be read besides the system and the workspace."""
+    """Readable besides the system and the workspace."""
     writable: tuple[Path, ...] = ()
-    """What can be written besides the workspace and `/tmp`, even below a protected directory."""
+    """Writable besides the workspace and `/tmp`, even below a protected directory."""
     hidden: tuple[Path, ...] = ()
-    """Directories in the workspace that are neither read nor written, besides those with a name that says so."""
+    """Directories in the workspace that are neither read nor written, besides those hidden by name."""
     protected: tuple[Path, ...] = ()
-    """Paths in the workspace that are not written, besides those with a name that says so."""
+    """Read-only paths in the workspace, besides those protected by name."""
     limits: ResourceLimits = ResourceLimits()
     required: frozenset[Promise] = ISOLATION
-    """What must be kept, or nothing is started."""
+    """Promises without which nothing is started."""
     accepted_gaps: frozenset[Promise] = frozenset()
-    """Promises that the user does without; they are told in every result."""
+    """Promises the user does without; every result lists them."""
     egress: Egress | None = None
-    """The allow-list, where the network is one: without it there is no way out at all."""
+    """The allow-list of the proxy; None means there is no way out."""
     allow_home: bool = False
-    """The user has accepted that the workspace is a home directory, or holds some."""
+    """The user has accepted that the workspace is or contains a home directory."""
     opened: tuple[Path, ...] = ()
     """The part of `readable` and `writable` that was granted later: scanned like the workspace."""
 
     @property
     def digest(self) -> str:
-        """The name of the policy: what is approved under one digest is not approved under another."""
+        """The identity of the policy: an approval under one digest does not hold under another."""
         values: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_text, order="sorted")
-        del values["protected"]  # it only tightens, and a run that is resumed has other files of configuration
+        # It only tightens, and a resumed run has other configuration files.
+        del values["protected"]
         for name in _ADDED:
-            if not values[name]:  # so that a policy without them keeps the name it has always had
+            if not values[name]:  # so that policies without these fields keep their digest
                 del values[name]
         return "sha256:" + hashlib.sha256(msgspec.json.encode(values, order="sorted")).hexdigest()
 
 
 def _text(path: Path) -> str:
-    """Return the path as text, also where its name is not valid Unicode."""
+    """Return the path as text, even if it is not valid UTF-8."""
     return str(path).encode(errors="backslashreplace").decode()
 
 
@@ -210,10 +211,10 @@ DEFAULT_PROFILE: Profile = "workspace-write"
 
 DESCRIPTIONS: dict[Profile, str] = {
     "read-only": "the workspace can be read, and only `/tmp` written",
-    "workspace-write": "the workspace can be written, save what is protected in it; no network",
+    "workspace-write": "the workspace can be written, except for protected paths; no network",
     "workspace-net": "as workspace-write, with the hosts on an allow-list",
-    "build": "as workspace-write, with more memory, time and room",
-    "danger": "no fence; only the environment is clean",
+    "build": "as workspace-write, with more memory, time and disk space",
+    "danger": "no sandbox; only the environment is clean",
 }
 
 BUILD_LIMITS = ResourceLimits(

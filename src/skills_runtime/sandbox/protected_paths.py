@@ -1,8 +1,8 @@
-"""What has to be protected in a workspace, found by a scan that follows no link.
+"""Scan a workspace for what to protect, without following links.
 
-What programs outside the sandbox obey is not to be written, and what holds secrets not to be read. A directory that has
-not changed since the last scan is not read again, so a scan costs little in a large tree too. Knows nothing of how a
-sandbox protects what is found; what appears while a command runs is compared with an earlier scan by `quarantine`.
+What programs outside the sandbox obey must not be written, and what holds secrets must not be read. A directory
+that has not changed since the last scan is not read again, so a scan of a large tree stays cheap. Knows nothing
+about how a sandbox protects the result; `quarantine` handles what appears while a command runs.
 """
 
 import errno
@@ -41,37 +41,37 @@ RUNTIME_DIRECTORY = ".skills_runtime_sdk"
 
 READ_ONLY = frozenset((REPOSITORY, *AUTOLOADED_NAMES, *STARTUP_FILES))
 
+# Third-party code: only repositories and `.env` files matter in it.
 SKIPPED = frozenset({"node_modules", ".venv", "venv", ".tox", ".mypy_cache", ".ruff_cache", ".cache"})
-"""Directories of others' code: in them only repositories and `.env` files matter."""
 
+# A directory that changed this shortly before it was read may change again within the same clock tick.
 UNSETTLED_NS = 20_000_000
-"""A directory that changed so shortly before it was read may have changed again within the same tick of its clock."""
 MAX_LENGTH = 3800
-"""Of a path: what lies deeper can be neither scanned nor covered."""
+"""Bytes of a path: deeper paths can be neither scanned nor covered."""
 MAX_DIRECTORIES = 100_000
 MAX_SECONDS = 10.0
-"""What has been read by then is remembered, so that the next scan gets further."""
+"""Seconds of one scan; what has been read is cached, so the next scan gets further."""
+# Directories that are hidden as a whole because they hold too much to scan, or too many runs.
 MAX_CONCEALED = 50
-"""Directories that are hidden as a whole, because they hold too much to scan or too many runs."""
 MAX_CONFIG_BYTES = 1 << 20
 MAX_KEY_BYTES = 1 << 20
-"""Of a file in which a private key is looked for."""
+"""Bytes of a file searched for a private key."""
 MAX_INCLUDES = 5
 
 _MAX_CACHED = 250_000
 _NOTABLE_NAMES = READ_ONLY | CREDENTIAL_NAMES | {RUNTIME_DIRECTORY}
 _SPECIAL = _NOTABLE_NAMES | SKIPPED
 _BARE = {"HEAD", "objects", "refs"}
+# A repository whose objects and configuration lie where `commondir` says.
 _BARE_ELSEWHERE = {"HEAD", "commondir"}
-"""A repository whose objects and configuration lie where `commondir` says."""
-_OF_REPOSITORIES = {
+_REPOSITORY_NAMES = {
     *("HEAD", "objects", "refs", "logs", "index", "description", "branches", "packed-refs", "shallow", "info", "hooks"),
     *("config", "config.worktree", "commondir", "gitdir", "modules", "worktrees", "FETCH_HEAD", "ORIG_HEAD"),
 }
 _RUN = {"events.jsonl", "run.json", "run.lock", "sandbox-manifest.json"}
 _NONE: frozenset[str] = frozenset()
 _CLOCK_EVERY = 512
-"""Directories between two looks at the clock."""
+"""Directories between two checks of the clock."""
 
 
 class Directory(msgspec.Struct, frozen=True, gc=False):
@@ -80,40 +80,40 @@ class Directory(msgspec.Struct, frozen=True, gc=False):
     changed_ns: int
     inode: int
     plain: tuple[str, ...] = ()
-    """The paths of subdirectories whose names say nothing."""
+    """Paths of subdirectories with ordinary names."""
     special: tuple[str, ...] = ()
-    """The paths of those whose names do."""
+    """Paths of subdirectories with notable names."""
     names: frozenset[str] = _NONE
-    """Those that say something, of files, directories and links."""
+    """Notable names of files, directories and links."""
     links: frozenset[str] = _NONE
     directories: frozenset[str] = _NONE
     bare: bool = False
-    """Git would take the directory itself for a repository."""
+    """Git would take the directory itself for a bare repository."""
     mixed: bool = False
     """It holds more than a repository does."""
     is_run: bool = False
     """It holds the log and the record of a run."""
     quiet: bool = False
-    """Nothing is notable but that there are plain subdirectories."""
+    """It holds nothing notable except ordinary subdirectories."""
 
 
 class Inaccessible(msgspec.Struct, frozen=True):
-    """A directory that this user cannot look into."""
+    """A directory this user cannot read."""
 
     too_deep: bool = False
 
 
-_CLOSED = Inaccessible()
+_INACCESSIBLE = Inaccessible()
 _TOO_DEEP = Inaccessible(too_deep=True)
 _cache: dict[str, Directory] = {}
 
 
 def read_directory(path: str) -> Directory | Inaccessible | None:
-    """Return what is notable in it now; nothing when it is gone or is none."""
+    """Return what is notable in it now; None if it is not a directory or is gone."""
     if len(path) > MAX_LENGTH:
         return _TOO_DEEP
     try:
-        # A path object for each of many thousands of directories would cost more than the look itself.
+        # Strings, not `Path` objects, which would cost more than the scan itself for many thousands of directories.
         info = os.lstat(path)
         directory = _cache.get(path)
         if directory is not None and directory.changed_ns == info.st_ctime_ns and directory.inode == info.st_ino:
@@ -122,7 +122,7 @@ def read_directory(path: str) -> Directory | Inaccessible | None:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             return _TOO_DEEP
-        return _CLOSED if error.errno in (errno.EACCES, errno.EPERM) else None
+        return _INACCESSIBLE if error.errno in (errno.EACCES, errno.EPERM) else None
 
 
 def _read(path: str, info: os.stat_result) -> Directory | Inaccessible | None:
@@ -132,7 +132,7 @@ def _read(path: str, info: os.stat_result) -> Directory | Inaccessible | None:
     with os.scandir(path) as entries:
         directory = _summarize(path, info, list(entries))
     if not os.access(path, os.X_OK):
-        return _CLOSED
+        return _INACCESSIBLE
     if len(_cache) >= _MAX_CACHED:
         _cache.clear()
     if info.st_ctime_ns + UNSETTLED_NS < now:
@@ -163,18 +163,18 @@ def _summarize(path: str, info: os.stat_result, entries: "list[os.DirEntry[str]]
         if notable
         else _NONE,
         bare=bare,
-        mixed=bare and not names <= _OF_REPOSITORIES,
+        mixed=bare and not names <= _REPOSITORY_NAMES,
         is_run=is_run,
         quiet=not (bare or is_run or special or notable),
     )
 
 
 Identity = tuple[int, int]
-"""The device and the number of a file."""
+"""Device and inode number."""
 
 
 def find_hard_links(secrets: Iterable[Path], paths: Iterable[Path], directories: Iterable[str]) -> set[Path]:
-    """Return other names of these secrets in these directories; most have none, which costs little."""
+    """Return other hard links to these secrets in these directories; cheap when there are none."""
     names: dict[Identity, int] = {}
     for path in paths:
         if (identity := _identity(str(path))) is not None:
@@ -186,13 +186,14 @@ def find_hard_links(secrets: Iterable[Path], paths: Iterable[Path], directories:
     numbers = {number for _, number in linked}
     alike: list[str] = []
     for directory in directories if linked else ():
-        with suppress(OSError), os.scandir(directory) as entries:  # it may be gone, or covered as a whole
+        # It may be gone, or hidden as a whole.
+        with suppress(OSError), os.scandir(directory) as entries:
             alike += [entry.path for entry in entries if entry.inode() in numbers]
     return {Path(path) for path in alike if (identity := _identity(path)) is not None and identity[0] in linked}
 
 
 def _identity(path: str) -> tuple[Identity, int] | None:
-    """Return what the file is, and how many names it has."""
+    """Return device and inode, and the number of hard links."""
     try:
         info = Path(path).lstat()
     except OSError:
@@ -204,16 +205,16 @@ _SECTION = re.compile(r"\s*\[\s*([\w.-]+)")
 _SETTING = re.compile(r"(?:\s*\[[^\]]*\])?\s*([A-Za-z][\w-]*)\s*=\s*(.*)")
 _PATH_KEYS = frozenset({"hookspath", "fsmonitor", "attributesfile"})
 """Settings whose whole value may be a path."""
+# Git reads data from the addresses in these sections, and executes nothing of it.
 _ADDRESSES = frozenset({"remote", "branch", "submodule", "url"})
-"""Sections whose values name places that git reads data from, and runs nothing of."""
 _ARGUMENT = re.compile(r"[^\s'\";|&()<>=!`$]+")
 
 
 def paths_in_git_config(config: Path, *, depth: int = MAX_INCLUDES) -> Iterator[str]:
-    """Yield the paths that a configuration of git names: hooks, included files, programs; they may not exist.
+    """Yield the paths that a git configuration names: hooks, included files, programs; they may not exist.
 
-    Those of included files are absolute, others may be relative to the work tree. Values that are a path as a whole are
-    taken as one, and of commands every word that looks like one.
+    Paths of included files are absolute, others may be relative to the work tree. A value that is a path is taken
+    whole; of a command, every word that looks like a path.
     """
     section = ""
     for line in small_text(config).replace("\\\n", "").splitlines():
@@ -229,13 +230,12 @@ def paths_in_git_config(config: Path, *, depth: int = MAX_INCLUDES) -> Iterator[
             yield from paths_in_git_config(included, depth=depth - 1) if depth else ()
         elif key != "worktree":
             yield from [value] if key in _PATH_KEYS and value else ()
-            yield from (
-                argument for argument in _ARGUMENT.findall(value) if "/" in argument.rstrip("/")
-            )  # no prefix of branches
+            # A slash at the end alone marks a branch prefix.
+            yield from (argument for argument in _ARGUMENT.findall(value) if "/" in argument.rstrip("/"))
 
 
 def small_text(path: Path) -> str:
-    """Return the text of a file, or of its beginning; nothing where there is none, or a link."""
+    """Return the beginning of a text file; empty for a link or a missing file."""
     return (_read_start(path, MAX_CONFIG_BYTES) or b"").decode(errors="surrogateescape").replace("\0", "")
 
 
@@ -253,20 +253,20 @@ def _read_start(path: Path, limit: int) -> bytes | None:
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """What has to be protected in a workspace; every path is real and lies in it."""
+    """What to protect in a workspace; every path is real and inside it."""
 
     read_only: tuple[Path, ...] = ()
     hidden_files: tuple[Path, ...] = ()
     hidden_directories: tuple[Path, ...] = ()
-    """Include unreadable directories, because their owner can open them again."""
+    """Includes unreadable directories, because their owner can make them readable again."""
     pinned: tuple[Path, ...] = ()
-    """Directories that must keep their place, parents first, because something in them is protected."""
+    """Directories that must not be moved, parents first, because something in them is protected."""
     obeyed: tuple[Path, ...] = ()
-    """Everything that programs outside obey, protected or not: what is new of it after a command is set aside."""
+    """Everything outside programs obey, protected or not; new entries are moved aside after a command."""
     links: tuple[Path, ...] = ()
-    """Obeyed names that are links: nothing can be mounted over them, so they are put back after a command."""
+    """Obeyed names that are links: nothing can be mounted over them, so they are restored after a command."""
     concealed: tuple[Path, ...] = ()
-    """Those of the hidden directories that were not scanned, or hold too many runs."""
+    """The hidden directories that were not scanned, or hold too many runs."""
     too_deep: tuple[Path, ...] = ()
     """Paths too long to scan or to cover."""
     complete: bool = True
@@ -274,7 +274,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scan(workspace: Path, protected: Iterable[Path] = ()) -> Findings:
-    """Return what there is to protect now; `protected` are paths that are read-only besides."""
+    """Return what to protect now; `protected` are additional read-only paths."""
     workspace_scan = _Scan(workspace)
     workspace_scan.walk()
     workspace_scan.note_paths(protected)
@@ -289,21 +289,21 @@ class _Scan:
         self._hidden_directories: set[Path] = set()
         self._obeyed: set[Path] = set()
         self._links: set[Path] = set()
+        # Protected because of their path: they would not be found again if a parent directory were moved.
         self._by_path: set[Path] = set()
-        """Protected because of where it is: it would not be found again if a directory above it were moved."""
         self._concealed: set[Path] = set()
         self._too_deep: list[Path] = []
         self._complete = True
         self._own = [str(workspace)]
-        """What people work in; scanned first."""
+        """The user's own directories, scanned first."""
         self._read_only_queue: list[str] = []
-        """What is read-only as a whole, where only secrets matter."""
+        """Directories that are read-only as a whole, where only secrets matter."""
         self._foreign: list[str] = []
-        """Others' code, where only secrets and repositories matter."""
+        """Third-party code, where only secrets and repositories matter."""
 
     @cached_property
     def _paths_in_global_git_config(self) -> tuple[str, ...]:
-        """What the user's own configuration of git names for every repository."""
+        """Return the paths that the user's global git configuration names."""
         try:
             home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
         except KeyError:
@@ -312,11 +312,12 @@ class _Scan:
         return tuple(path for config in configs for path in paths_in_git_config(config))
 
     def walk(self) -> None:
-        """Level by level, so that no heap of directories somewhere keeps what is near the top from being seen."""
+        """Scan level by level, so that one large subtree cannot keep paths near the top from being seen."""
         count, end = 0, time.monotonic() + MAX_SECONDS
         queues = (self._own, self._foreign, self._read_only_queue)
-        for queue in queues:  # an earlier one fills those that follow
-            for path in queue:  # which grows meanwhile
+        # A queue may add to those after it.
+        for queue in queues:
+            for path in queue:  # grows during the loop
                 count += 1
                 if count > MAX_DIRECTORIES or (count % _CLOCK_EVERY == 0 and time.monotonic() > end):
                     self._conceal(map(Path, [*queue[queue.index(path) :], *self._paths_in_later_queues(queue)]))
@@ -341,7 +342,7 @@ class _Scan:
         return [path for later in queues[position + 1 :] for path in later]
 
     def _conceal(self, unseen: Iterable[Path]) -> None:
-        """Hide what was not scanned, in as few directories as hold it, unless only the workspace itself does."""
+        """Hide what was not scanned, in as few directories as possible, unless only the workspace itself holds it."""
         concealed = few_directories(set(unseen), MAX_CONCEALED)
         if self._workspace in concealed:
             self._complete = False
@@ -350,16 +351,17 @@ class _Scan:
             self._hidden_directories |= concealed
 
     def note_paths(self, paths: Iterable[Path]) -> None:
-        """Protect these as well, as far as they exist in the workspace."""
+        """Protect these too if they exist in the workspace."""
         for path in paths:
             if self._workspace in path.parents and os.path.lexists(path):
                 self._protect(path)
                 self._by_path.add(path)
 
     def findings(self) -> Findings:
-        """Return all of it, in an order that is always the same."""
+        """Return all findings, in a deterministic order."""
         self._join_runs()
-        self._read_only -= self._hidden_files  # what covers those is read-only too
+        # A mount that hides them makes them read-only too.
+        self._read_only -= self._hidden_files
         hidden = self._hidden_directories
         for paths in (self._read_only, self._hidden_files, self._hidden_directories):
             paths -= {path for path in paths if not hidden.isdisjoint(self._between(path))}
@@ -376,7 +378,7 @@ class _Scan:
         )
 
     def _join_runs(self) -> None:
-        """Hide the directory above where it holds more hidden ones than can be mounted one by one."""
+        """Hide the parent directory where it holds more hidden directories than can be mounted one by one."""
         by_parent: dict[Path, int] = {}
         for path in self._hidden_directories:
             by_parent[path.parent] = by_parent.get(path.parent, 0) + 1
@@ -385,16 +387,17 @@ class _Scan:
         self._concealed |= many
 
     def _find_pinned(self) -> tuple[Path, ...]:
-        """Return every directory between the workspace and something that is protected in it, parents first."""
+        """Return every directory between the workspace and a protected path, parents first."""
         paths: set[Path] = set()
         for path in (*self._read_only, *self._by_path):
             parents = self._between(path)
-            if self._read_only.isdisjoint(parents):  # nothing is moved in what is read-only
+            # Nothing can be moved inside a read-only directory.
+            if self._read_only.isdisjoint(parents):
                 paths.update(parents)
         return tuple(sorted(paths, key=lambda path: (len(path.parts), path)))
 
     def _between(self, path: Path) -> list[Path]:
-        """Return the directories above something in the workspace, as far as they are in it too."""
+        """Return the parent directories of a path inside the workspace."""
         paths: list[Path] = []
         parent = path.parent
         while parent != self._workspace and parent != path:
@@ -411,9 +414,8 @@ class _Scan:
             return
         elif directory.bare and queue is not self._read_only_queue:
             self._note_repository(location, work_tree=location.parent)
-            self._obeyed.add(
-                location / "HEAD" if directory.mixed else location
-            )  # everything else in it is the user's work
+            # Everything else in it is the user's work.
+            self._obeyed.add(location / "HEAD" if directory.mixed else location)
             queue = self._read_only_queue
         self._note_names(location, directory, read_only=queue is self._read_only_queue)
         queue += directory.plain
@@ -423,14 +425,15 @@ class _Scan:
     def _descend(self, path: Path, queue: list[str]) -> None:
         if path in self._hidden_directories:
             return
-        if path in self._read_only or path.name == REPOSITORY:  # where another command may have put secrets
+        # Another command may have put secrets there.
+        if path in self._read_only or path.name == REPOSITORY:
             queue = self._read_only_queue
         elif queue is self._own and path.name in SKIPPED:
             queue = self._foreign
         queue.append(str(path))
 
     def _note_inaccessible(self, path: Path, closed: Inaccessible) -> None:
-        """Hide what its owner can open again; what this user cannot open is closed to the command too."""
+        # Hidden only if its owner could make it readable; what this user cannot open is closed to commands too.
         if closed.too_deep:
             self._too_deep.append(path)
         elif path == self._workspace:
@@ -453,7 +456,7 @@ class _Scan:
             self._obeyed.add(path / "HEAD")
 
     def _note_path(self, path: Path) -> None:
-        """Protect what is obeyed because of where it is; where a link leads there, that is what is obeyed."""
+        """Protect what is obeyed because of its path, and the target if it is a link."""
         if not os.path.lexists(path):
             return
         link = next((part for part in (*reversed(self._between(path)), path) if part.is_symlink()), None)
@@ -464,11 +467,11 @@ class _Scan:
         self._protect(path)
 
     def _note_repository(self, directory: Path, *, work_tree: Path) -> None:
-        """Protect what git obeys in the directory of a repository; the rest of it is there to be written."""
+        """Protect what git obeys in a repository directory; the rest stays writable."""
         for name in GIT_CONTROL_PATHS:
             self._note_path(directory / name)
         if directory != self._workspace:
-            self._by_path.add(directory / "config")  # so that the directory itself keeps its place
+            self._by_path.add(directory / "config")  # pins the directory itself
         configured = (*paths_in_git_config(directory / "config"), *paths_in_git_config(directory / "config.worktree"))
         for text in {*configured, *self._paths_in_global_git_config}:
             for base in (work_tree, directory):
@@ -482,7 +485,7 @@ class _Scan:
                 self._note_repository(inner, work_tree=work_tree)
 
     def _protect(self, path: Path) -> None:
-        """Make it read-only; where links lead there, only what is in the workspace."""
+        """Make it read-only; of link targets only those in the workspace."""
         real = Path(os.path.realpath(path))
         if self._workspace in real.parents and real.exists():
             self._read_only.add(real)
@@ -511,11 +514,12 @@ class _Scan:
                 self._note_obeyed(path, is_link=is_link)
         elif is_own and not (is_directory or is_link) and _holds_key(path):
             self._hidden_files.add(path)
-            self._by_path.add(path)  # in others' code it would not be found
+            self._by_path.add(path)  # it is not searched for in third-party code
 
     def _note_secret(self, path: Path, *, is_directory: bool, is_link: bool, is_own: bool) -> None:
         variables = path.name.startswith(ENV_FILE_PREFIX)
-        if path.name in SECRET_TEMPLATES or (variables and is_directory):  # where some people keep their Python
+        # Virtual environments are often called `.env`.
+        if path.name in SECRET_TEMPLATES or (variables and is_directory):
             return
         if is_link:
             self._note_secret_link(path)
@@ -556,7 +560,7 @@ class _Scan:
 
 
 def few_directories(paths: set[Path], most: int) -> set[Path]:
-    """Return at most so many directories that hold all of these, the deepest given up first for the one above."""
+    """Return at most this many directories that hold all of these, replacing the deepest by their parents first."""
     directories = topmost(paths)
     while len(directories) > most:
         depth = max(len(path.parts) for path in directories)
@@ -565,25 +569,26 @@ def few_directories(paths: set[Path], most: int) -> set[Path]:
 
 
 def topmost(paths: Iterable[Path]) -> set[Path]:
-    """Return those that lie in none of the others."""
+    """Return the directories that lie in none of the others."""
     every = frozenset(paths)
     return {path for path in every if every.isdisjoint(path.parents)}
 
 
 def _inner_repositories(directory: Path) -> Iterator[Path]:
-    """Yield the directories of submodules and of further work trees that a repository keeps, and links to such."""
+    """Yield the git directories of submodules and work trees inside a repository, and links to such."""
     pending = [directory / "modules", directory / "worktrees"]
     while pending:
         path = pending.pop()
         if path.is_symlink() or any(os.path.lexists(path / name) for name in ("HEAD", *GIT_CONTROL_PATHS)):
             yield path
             continue
-        with suppress(OSError), os.scandir(path) as entries:  # the name of a submodule may have slashes
+        # The name of a submodule may contain slashes.
+        with suppress(OSError), os.scandir(path) as entries:
             pending += [Path(entry.path) for entry in entries if entry.is_dir()]
 
 
 def find_linked_runs(workspace: Path) -> list[Path]:
-    """Return the real directories of the runs of this workspace that were put somewhere else."""
+    """Return the real directories of this workspace's runs that are stored elsewhere."""
     try:
         with os.scandir(workspace / RUNTIME_DIRECTORY / "runs") as entries:
             return [Path(os.path.realpath(entry.path)) for entry in entries if entry.is_symlink()]
@@ -592,7 +597,7 @@ def find_linked_runs(workspace: Path) -> list[Path]:
 
 
 def _holds_key(path: Path) -> bool:
-    """Whether a file whose name says so holds a key; a certificate is public, and so is a public key."""
+    """Return whether a file named like a key holds a private one; certificates and public keys are public."""
     if path.suffix.lower() != ".pem":
         return True
     data = _read_start(path, MAX_KEY_BYTES)
@@ -600,7 +605,7 @@ def _holds_key(path: Path) -> bool:
 
 
 def is_home(path: Path, listing: Directory | None = None) -> bool:
-    """Whether a user's shell starts here: it is their home, or holds what only a home does."""
+    """Return whether it is a user's home, or contains what only a home contains."""
     if listing is not None and not listing.names.isdisjoint(STARTUP_FILES - {".gitmodules", ".ripgreprc"}):
         return True
     try:
@@ -617,11 +622,11 @@ def _owner(path: Path) -> int | None:
 
 
 def scan_policy(policy: SandboxPolicy) -> Findings:
-    """Return everything to protect now; raises `SandboxError` for an opened path that leads elsewhere than it did."""
+    """Return everything to protect now; raise `SandboxError` if an opened path now leads elsewhere."""
     findings = scan(policy.workspace, policy.protected)
     if not policy.opened:
         return findings
-    if policy.access == "read":  # nothing can be written there, so there is nothing to hold on to
+    if policy.access == "read":  # nothing can be written, so nothing needs to be pinned
         findings = _only_hidden(findings)
     every = (findings, *(_scan_opened(path, policy) for path in policy.opened))
     names = [name for name in Findings.__struct_fields__ if name != "complete"]
@@ -632,10 +637,10 @@ def scan_policy(policy: SandboxPolicy) -> Findings:
 def _scan_opened(path: Path, policy: SandboxPolicy) -> Findings:
     if os.path.realpath(path) != str(path):
         raise SandboxError(
-            f"`{path}` has become a link since it was opened to commands", hint="ask for a new grant by its real path"
+            f"`{path}` has become a link since it was granted", hint="ask for a new grant by its real path"
         )
     if not path.exists():
-        raise SandboxError(f"`{path}` was opened to commands and is gone", hint="make it again, or drop the grant")
+        raise SandboxError(f"`{path}` was granted to commands and is gone", hint="create it again, or drop the grant")
     findings = scan(path)
     return findings if path in policy.writable else _only_hidden(findings)
 
@@ -645,7 +650,7 @@ def _only_hidden(findings: Findings) -> Findings:
 
 
 def scan_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
-    """Return what cannot be promised because the workspace holds too much to scan."""
+    """Return the gaps that remain because the workspace holds too much to scan."""
     promises: tuple[Promise, ...] = ("secrets",)
     if policy.access == "write" or policy.opened:
         promises = ("protected_paths", "secrets")
@@ -664,6 +669,6 @@ def scan_gaps(policy: SandboxPolicy, findings: Findings) -> tuple[Gap, ...]:
         text = f"`{str(findings.too_deep[0])[:200]}…` is too long a path to scan or to protect"
         gaps += [Gap(promise=promise, text=text, fix=fix, partial=True) for promise in promises]
     if findings.links and "protected_paths" in promises:
-        text = f"`{findings.links[0]}` is a link, which is put back after a command that changes it"
+        text = f"`{findings.links[0]}` is a link, which is restored after a command that changes it"
         gaps.append(Gap(promise="protected_paths", text=text, partial=True))
     return tuple(gaps)

@@ -1,8 +1,8 @@
-"""Decides what is mounted over a workspace so that a command neither changes nor reads what is protected in it.
+"""Decide what is mounted over a workspace so that a command cannot change or read what is protected in it.
 
-For every mount `bwrap` reads the whole table of mounts again, so the cost grows with the square of their number: 1,200
-(two for each of 600 repositories) take three seconds. Therefore the number is bounded. What is beyond it is closed with
-the directory around it, which takes one mount for many names, and is told by name; nothing is left open.
+bwrap reads the whole mount table for every mount, so the cost grows with the square of their number: 1,200 mounts
+(two for each of 600 repositories) take three seconds. So the number is bounded; beyond it, the surrounding
+directory is closed, which takes one mount for many names, and reported. Nothing is left open.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,25 +19,25 @@ MAX_MOUNTS = 200
 MAX_CLOSED = 50
 """Directories that are read-only as a whole."""
 MAX_LISTED = 3
-"""How many of them are told by name."""
+"""Closed directories named in a gap."""
 
 
 class Protection(msgspec.Struct, frozen=True, kw_only=True):
-    """What is mounted over the workspace, and over what was opened besides it."""
+    """What is mounted over the workspace and over granted directories."""
 
     closed: tuple[Path, ...] = ()
-    """Read-only as a whole, save for what is pinned in them."""
+    """Read-only as a whole, except for what is pinned in them."""
     pinned: tuple[Path, ...] = ()
-    """Writable, but not to be moved."""
+    """Writable, but cannot be moved."""
     read_only: tuple[Path, ...] = ()
     hidden_files: tuple[Path, ...] = ()
     hidden_directories: tuple[Path, ...] = ()
     concealed: tuple[Path, ...] = ()
-    """Hidden as a whole, because there are more secrets than can be hidden one by one."""
+    """Hidden as a whole, because they hold too many secrets to hide each."""
 
 
 def plan_protection(policy: SandboxPolicy, findings: Findings) -> Protection:
-    """Everything to mount for these findings, in a bounded number of mounts."""
+    """Return everything to mount for these findings, in a bounded number of mounts."""
     writes = policy.access == "write" or bool(policy.opened)
     every = Protection(
         pinned=findings.pinned if writes else (),
@@ -74,7 +74,7 @@ def _list_paths(paths: tuple[Path, ...]) -> str:
 
 
 def _limit_mounts(every: Protection, roots: tuple[Path, ...]) -> Protection:
-    """Protect the directories used last name by name, and close what holds the others."""
+    """Protect the most recently used directories name by name, and close those that hold the others."""
     names: dict[Path, int] = {}
     in_repositories = (path for path in every.pinned if REPOSITORY in path.parts)
     for path in (*every.read_only, *every.hidden_files, *in_repositories):
@@ -86,7 +86,7 @@ def _limit_mounts(every: Protection, roots: tuple[Path, ...]) -> Protection:
     obeyed = {_project(path) for path in every.read_only}
     closed = frozenset(_closed_directories(beyond & obeyed, roots))
     concealed = frozenset(topmost(beyond & with_secrets))
-    # What lies in a closed directory and holds something closed itself must not become writable again.
+    # A directory inside a closed one that contains something closed itself must not become writable again.
     around = {parent for path in beyond for parent in path.parents}
     open_again = {path for path in (individual & obeyed) - around if _is_below(path, closed) and path not in closed}
     edges = {**dict.fromkeys(closed, True), **dict.fromkeys(open_again, False)}
@@ -110,7 +110,7 @@ def _limit_mounts(every: Protection, roots: tuple[Path, ...]) -> Protection:
 
 
 def _affordable(names: Mapping[Path, int], every: Protection, roots: tuple[Path, ...]) -> set[Path]:
-    """Choose the directories whose names are protected one by one: the roots, then the last used."""
+    """Choose the directories whose names are protected one by one: the roots, then the most recently used."""
     paths = {path for path in names if path in roots}
     remaining = MAX_MOUNTS - sum(names[path] for path in paths)
     pinned, counted = set(every.pinned), set(roots)
@@ -125,7 +125,7 @@ def _affordable(names: Mapping[Path, int], every: Protection, roots: tuple[Path,
 
 
 def _project(path: Path) -> Path:
-    """Return the directory that something protected belongs to: what is in a repository belongs to its work tree."""
+    """Return the project of a protected path: the content of a repository belongs to its work tree."""
     for parent in reversed(path.parents):
         if parent.name == REPOSITORY:
             return parent.parent
@@ -133,7 +133,7 @@ def _project(path: Path) -> Path:
 
 
 def _last_used(path: Path) -> int:
-    """When git was last used there, or when the directory itself changed."""
+    """Return when git was last used there, or when the directory changed."""
     for candidate in (path / REPOSITORY, path):
         try:
             return candidate.lstat().st_mtime_ns
@@ -143,11 +143,11 @@ def _last_used(path: Path) -> int:
 
 
 def _closed_directories(paths: set[Path], roots: tuple[Path, ...]) -> set[Path]:
-    """Return as few directories as hold all of these; a root that would be one of them holds the others."""
+    """Return as few directories as contain all of these, without a root."""
     directories = few_directories(paths, MAX_CLOSED)
     return {next((root for root in roots if root.is_relative_to(path)), path) for path in directories}
 
 
 def _is_below(path: Path, paths: frozenset[Path]) -> bool:
-    """Whether it is one of the places or lies in one."""
+    """Return whether it is one of the paths or lies in one."""
     return bool(paths) and (path in paths or not paths.isdisjoint(path.parents))

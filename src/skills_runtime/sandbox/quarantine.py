@@ -1,8 +1,8 @@
-"""Move aside what a command has made and programs outside would obey: repositories, hooks, configuration of editors.
+"""Move new files aside that programs outside would obey: repositories, hooks, editor configuration.
 
-Nothing of ours stands in the user's tree while a command runs. When nothing of it is left, a scan is compared with the
-one from before its start; what is new is moved to a directory of the run, from where the user can accept it. A command
-under way is recorded in the runtime's own state: what a killed runtime could not compare is compared before the next
+While a command runs, nothing of ours is in the user's tree. After it has ended, a scan is compared with the one
+before its start, and what is new is moved to a directory of the run, from which the user can accept it. Running
+commands are recorded in the runtime's own state: if the runtime was killed, the comparison happens before the next
 command in the same workspace.
 """
 
@@ -36,40 +36,40 @@ from skills_runtime.storage import (
 )
 
 MAX_LISTED = 50
+# Beyond this number new key files are moved too, because every later command has to cover each of them.
 MAX_SECRETS = 200
-"""Files with keys: where there are more, new ones are moved too, for each has to be covered for every later command."""
 DESCRIPTION = "items.json"
-"""Says where the files beside it were, whose names are their numbers in it."""
+"""Records where the files beside it were; their names are indexes into it."""
 _RECORDING = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was set aside."""
+    """A file that was moved aside."""
 
     path: str
-    """Where it was."""
+    """The original path."""
     at: str
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What was set aside after one command."""
+    """What was moved aside after one command."""
 
     items: tuple[Item, ...]
 
 
 class CommandRecord(NamedTuple):
-    """A command that is recorded as under way; the lock on the record says that its runtime lives."""
+    """A recorded running command; the lock on its record shows that its runtime lives."""
 
     path: Path
     lock: int
 
 
 def plan_quarantine(policy: SandboxPolicy, findings: Findings, directory: Path, records: Path) -> Quarantine | None:
-    """Return what to compare after a command with this policy; nothing where it can write nothing."""
+    """Return what to compare after a command with this policy; None if it cannot write."""
     roots = [*([policy.workspace] if policy.access == "write" else []), *policy.writable]
     if not roots:
         return None
-    # What is obeyed only in a home may make a home of the workspace, and is no less the user's then.
+    # Files that only count in a home directory may turn the workspace into one, and must not be created either.
     at_home = (root / name for root in roots for name in (*LOGIN_PATHS, *STARTUP_FILES))
     paths = {
         *findings.obeyed,
@@ -92,23 +92,24 @@ def plan_quarantine(policy: SandboxPolicy, findings: Findings, directory: Path, 
 
 
 def _running(records: Path) -> Iterator[Quarantine]:
-    """Yield what is known of the commands under way in the same workspace."""
+    """Yield the records of commands running in the same workspace."""
     for path in records.glob("*.json") if records.is_dir() else ():
         with suppress(OSError, ValueError, msgspec.MsgspecError):
             yield _decode(path.read_bytes(), Quarantine)
 
 
 def _may_have_made(command: Quarantine, path: Path) -> bool:
-    """Whether something is to be judged yet when this command ends, and so is not known to another one either."""
+    """Return whether another running command may have made the path, so that it is not judged yet."""
     return any(path.is_relative_to(root) for root in command.roots) and not _is_known(path, command)
 
 
 def _is_known(path: Path, quarantine: Quarantine) -> bool:
+    # A repository, or a file that makes one.
     aliases = (
         path,
         path / "HEAD",
         *([path.parent] if path.name == "HEAD" else []),
-    )  # a repository, or what makes it one
+    )
     return any(str(alias) in quarantine.known_paths for alias in aliases) or _identity(path) in quarantine.identities
 
 
@@ -127,7 +128,7 @@ def _readable(text: str) -> str:
 
 
 def record_command(quarantine: Quarantine) -> CommandRecord:
-    """Write down that a command is about to start."""
+    """Record that a command is about to start."""
     directory = Path(quarantine.records)
     path = directory / f"{os.urandom(8).hex()}.json"
     try:
@@ -144,7 +145,7 @@ def record_command(quarantine: Quarantine) -> CommandRecord:
 
 
 def finish_record(quarantine: Quarantine, record: CommandRecord) -> tuple[Quarantined, ...]:
-    """Move aside what is new after a command of which nothing is left, and end its record."""
+    """Move aside what is new after a command whose processes have all ended, and end its record."""
     try:
         quarantined = quarantine_new_files(quarantine)
         record.path.unlink(missing_ok=True)
@@ -154,7 +155,7 @@ def finish_record(quarantine: Quarantine, record: CommandRecord) -> tuple[Quaran
 
 
 def recover(records: Path) -> tuple[Quarantined, ...]:
-    """Do the same for the commands of runtimes that were killed."""
+    """Finish the commands of runtimes that were killed."""
     quarantined: list[Quarantined] = []
     for path in sorted(records.glob("*.json")) if records.is_dir() else ():
         with suppress(OSError, ValueError, msgspec.MsgspecError):
@@ -172,7 +173,7 @@ def recover(records: Path) -> tuple[Quarantined, ...]:
 
 
 def quarantine_new_files(quarantine: Quarantine) -> tuple[Quarantined, ...]:
-    """Move what is new, and put back the links that are gone."""
+    """Move what is new, and restore missing links."""
     changed_links = [(Path(text), target) for text, target in quarantine.links if _target(Path(text)) != target]
     in_the_way = [path for path, _ in changed_links if os.path.lexists(path)]
     scans = [(Path(root), scan(Path(root))) for root in quarantine.roots]
@@ -187,14 +188,15 @@ def _new_paths(quarantine: Quarantine, scans: Sequence[tuple[Path, Findings]]) -
     for _, findings in scans:
         moved: set[Path] = set()
         many = findings.hidden_files if len(findings.hidden_files) > MAX_SECRETS else ()
-        for path in (*findings.obeyed, *many):  # sorted, so a directory comes before what is in it
+        # Sorted, so a directory comes before its content.
+        for path in (*findings.obeyed, *many):
             if not _is_known(path, quarantine) and moved.isdisjoint(path.parents) and not _is_in_use(path):
                 moved.add(path)
                 yield path
 
 
 def _is_in_use(path: Path) -> bool:
-    """Whether it is the directory of a runtime that works on a run there; it was begun while the command ran."""
+    """Return whether it is the directory of a run in progress, created while the command ran."""
     for lock in path.glob("runs/*/run.lock") if path.name == RUNTIME_DIRECTORY else ():
         with suppress(OSError):
             descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -214,7 +216,7 @@ def _report_unchecked(quarantine: Quarantine, scans: Sequence[tuple[Path, Findin
 
 
 def _move_all(paths: Sequence[Path], directory: Path) -> tuple[Quarantined, ...]:
-    """Move them into one new directory, which says where each was."""
+    """Move them into one new directory, which records where each was."""
     if not paths:
         return ()
     batch, at = directory / os.urandom(6).hex(), SystemClock().now()
@@ -229,14 +231,14 @@ def _move_all(paths: Sequence[Path], directory: Path) -> tuple[Quarantined, ...]
 
 
 def _move(path: Path, target: Path) -> Quarantined | None:
-    """Move by names in open directories: another command may exchange a directory for a link meanwhile."""
+    # Move by names in open directories: another command may replace a directory by a link meanwhile.
     try:
         parent = open_root(path.parent)
         try:
             _rename(parent, path, target)
         finally:
             os.close(parent)
-    except FileNotFoundError:  # another command has ended meanwhile, and it was moved then
+    except FileNotFoundError:  # another command has ended meanwhile and moved it
         return None
     except OSError as error:
         return Quarantined(path=str(path), problem=error.strerror or str(error))
@@ -252,7 +254,7 @@ def _rename(parent: int, path: Path, target: Path) -> None:
             return
         if error.errno not in (errno.EACCES, errno.EPERM):
             raise
-        # The command may have taken the rights away that moving needs.
+        # The command may have removed the permissions that moving needs.
         Path(f"/proc/self/fd/{parent}").chmod(stat.S_IMODE(os.fstat(parent).st_mode) | stat.S_IRWXU)
         itself = os.open(path.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:
@@ -264,7 +266,7 @@ def _rename(parent: int, path: Path, target: Path) -> None:
 
 
 def list_items(directory: Path) -> list[tuple[Path, Item]]:
-    """Return what is set aside, oldest first, each with the place where it is."""
+    """Return what was moved aside, oldest first, each with its current path."""
     entries: list[tuple[Path, Item]] = []
     for description in directory.glob(f"*/{DESCRIPTION}"):
         with suppress(OSError, ValueError, msgspec.MsgspecError):
@@ -275,12 +277,12 @@ def list_items(directory: Path) -> list[tuple[Path, Item]]:
 
 
 def accept(directory: Path, paths: Sequence[str] = ()) -> list[str]:
-    """Put back what the user accepts, everything by default; returns where it is now."""
+    """Restore what the user accepts, everything by default; return the restored paths."""
     waiting = list_items(directory)
     unknown = sorted(set(paths) - {item.path for _, item in waiting})
     if unknown or not waiting:
         subject = f"`{unknown[0]}` is not" if unknown else "nothing is"
-        raise NotFound(f"{subject} set aside", hint="`--list` shows what is")
+        raise NotFound(f"{subject} set aside", hint="`--list` shows quarantined files")
     accepted: list[str] = []
     for path, item in waiting:
         if paths and item.path not in paths:
@@ -302,7 +304,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def _encode(value: msgspec.Struct) -> bytes:
-    """Return it as JSON; not every path is UTF-8, which only the standard library's encoder takes."""
+    """Return it as JSON; the standard library's encoder accepts paths that are not UTF-8."""
     return json.dumps(msgspec.to_builtins(value)).encode()
 
 
@@ -311,7 +313,7 @@ def _decode(data: bytes, kind: type[T]) -> T:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what says that something was only moved; nothing for a link, which is no longer there when it was."""
+    """Return what shows that a file was only moved; None for a link, which cannot be identified."""
     try:
         info = path.lstat()
     except OSError:

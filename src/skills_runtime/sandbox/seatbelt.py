@@ -1,6 +1,6 @@
-"""The fence of macOS: a profile in the language of its kernel, given to the program that comes with the system.
+"""The macOS adapter: a profile for the system's `sandbox-exec`.
 
-The text is generated and compared in tests; it has not been run by them, for they run on Linux.
+Tests compare the generated text; they run on Linux and do not execute it.
 """
 
 import os
@@ -37,16 +37,16 @@ SERVICES = (
     "com.apple.system.opendirectoryd.libinfo", "com.apple.system.notification_center", "com.apple.logd",
     "com.apple.trustd.agent", "com.apple.SecurityServer",
 )  # fmt: skip
-"""What programs ask of the system to work at all."""
+"""System services that programs need."""
 
 
 class Seatbelt:
-    """A fence by the profile language of macOS."""
+    """The sandbox profile language of macOS."""
 
     name = "seatbelt"
 
     def probe(self) -> Capabilities:
-        """Whether the program is there; what it does is not tried yet."""
+        """Return whether the program exists; whether it works is not tested yet."""
         return _probe_cached(sys.platform)
 
     def gaps(self, policy: SandboxPolicy, machine: Machine, findings: Findings) -> tuple[Gap, ...]:
@@ -57,10 +57,10 @@ class Seatbelt:
         gaps.append(Gap(promise="system_calls", text="system calls are not filtered", fix=fix))
         gaps.append(Gap(promise="processes", text="other processes can be seen", fix=fix))
         for promise in ("file_size", "open_files", "cpu"):
-            gaps.append(Gap(promise=promise, text="this fence sets no limit", fix=fix))
+            gaps.append(Gap(promise=promise, text="this sandbox sets no limit", fix=fix))
         gaps.append(Gap(promise="core_dumps", text="a program may ask for one", fix=fix, partial=True))
         gaps.append(Gap(promise="temporary_space", text="the temporary directory is not bounded", fix=fix))
-        gaps.append(Gap(promise="fs_write", text="this fence is not tested on its own system yet", partial=True))
+        gaps.append(Gap(promise="fs_write", text="this sandbox has not been tested on macOS yet", partial=True))
         if policy.network == "host":
             gaps.append(Gap(promise="network", text="a process may use the network, as the policy says"))
         if policy.network == "allow-list":

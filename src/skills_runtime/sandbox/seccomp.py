@@ -1,6 +1,6 @@
-"""The filter of system calls: our own program for the kernel's packet filter, made without any library.
+"""The seccomp filter, assembled as classic BPF without a library.
 
-First the numbers of the calls for each kind of processor, then an assembler, then the filter itself.
+First the system call numbers per architecture, then an assembler, then the filter.
 """
 
 import errno
@@ -41,48 +41,48 @@ AARCH64: Mapping[str, int] = {
     "kcmp": 272, "finit_module": 273, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
 }  # fmt: skip
 
-EVERYWHERE: Mapping[str, int] = {
+# Newer system calls have the same number on every architecture.
+COMMON_NUMBERS: Mapping[str, int] = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "openat2": 437, "pidfd_getfd": 438,
     "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443, "set_mempolicy_home_node": 450,
     "fchmodat2": 452, "lsm_set_self_attr": 460, "open_tree_attr": 467, "listns": 470,
 }  # fmt: skip
-"""Calls that came after the numbers were made the same for all."""
 
 DENIED = (
-    # other processes, and the kernel's memory of what they have open
+    # other processes, and what the kernel knows about their open files
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
-    # keys that outlive a process, and interfaces with a long record of faults
+    # keys that outlive a process, and interfaces with a long history of vulnerabilities
     "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd",
     "io_uring_setup", "io_uring_enter", "io_uring_register",
     # the kernel itself
     "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "create_module",
     "get_kernel_syms", "query_module", "syslog", "reboot", "acct", "swapon", "swapoff", "quotactl", "quotactl_fd",
     "iopl", "ioperm", "modify_ldt", "lsm_set_self_attr",
-    # files by another way than their path
+    # access to files without their path
     "open_by_handle_at", "name_to_handle_at", "fanotify_init", "fanotify_mark", "lookup_dcookie",
-    # what the fence is made of
+    # the sandbox itself is built with these
     "mount", "umount2", "pivot_root", "chroot", "setns", "unshare", "fsopen", "fsconfig", "fsmount", "fspick",
     "open_tree", "open_tree_attr", "move_mount", "mount_setattr", "listns",
     # the machine's name and clock
     "sethostname", "setdomainname", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
-    # where memory lies
+    # NUMA placement of memory
     "mbind", "set_mempolicy", "set_mempolicy_home_node", "get_mempolicy", "move_pages", "migrate_pages",
     # obsolete
     "nfsservctl", "vhangup", "uselib", "_sysctl", "ustat", "sysfs", "vserver",
 )  # fmt: skip
 
+# System V and POSIX shared objects: private in an IPC namespace, denied without one.
 SHARED_OBJECTS = ("shmget", "msgget", "semget", "mq_open")
-"""Memory, queues and semaphores by number or name: private in an own namespace, and denied where there is none."""
 
 MODE_ARGUMENTS: Mapping[str, int] = {
     "chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1,
     "mkdir": 1, "mkdirat": 2, "mknod": 1, "mknodat": 2,
 }  # fmt: skip
-"""Which argument is the mode of a file."""
+"""Index of the argument that is a file mode."""
 
 OPENING_ARGUMENTS: Mapping[str, tuple[int, int]] = {"open": (1, 2), "openat": (2, 3)}
-"""Which arguments are the flags and the mode, if the flags say that a file is created."""
+"""Indexes of the flags and mode arguments; the mode counts only if the flags create a file."""
 
 
 LOAD_WORD = 0x20
@@ -99,39 +99,39 @@ ARGUMENT_SIZE = 8
 MAX_JUMP = 255
 MAX_INSTRUCTIONS = 4096
 
-NEXT = ""
-"""The target of a jump that does not jump."""
+FALL_THROUGH = ""
+"""The target of a jump that falls through."""
 
 
 class Assembler:
-    """A program being written; targets may be named before they are placed, but only forwards."""
+    """A program being built; jump targets may be used before they are defined, but only forwards."""
 
     def __init__(self) -> None:
         self._instructions: list[tuple[int, int, str, str]] = []
         self._labels: dict[str, int] = {}
 
     def load(self, offset: int) -> None:
-        """Take a word of what is known of the call."""
-        self._instructions.append((LOAD_WORD, offset, NEXT, NEXT))
+        """Load a word of the system call data."""
+        self._instructions.append((LOAD_WORD, offset, FALL_THROUGH, FALL_THROUGH))
 
     def load_argument(self, position: int, *, upper: bool = False) -> None:
-        """Take one half of an argument, the lower: the kernel looks at no more where the type has 32 bits."""
+        """Load the lower half of an argument: the kernel ignores the upper half of 32-bit types."""
         self.load(ARGUMENTS_OFFSET + ARGUMENT_SIZE * position + (ARGUMENT_SIZE // 2 if upper else 0))
 
     def keep_bits(self, mask: int) -> None:
-        """Forget the other bits of the word."""
-        self._instructions.append((AND, mask, NEXT, NEXT))
+        """Mask the word."""
+        self._instructions.append((AND, mask, FALL_THROUGH, FALL_THROUGH))
 
-    def jump(self, code: int, value: int, *, then: str = NEXT, otherwise: str = NEXT) -> None:
-        """Go on at one of two places, after comparing the word."""
+    def jump(self, code: int, value: int, *, then: str = FALL_THROUGH, otherwise: str = FALL_THROUGH) -> None:
+        """Compare the word and jump to one of two labels."""
         self._instructions.append((code, value, then, otherwise))
 
     def return_action(self, action: int) -> None:
-        """End with a verdict."""
-        self._instructions.append((RETURN, action, NEXT, NEXT))
+        """Return an action."""
+        self._instructions.append((RETURN, action, FALL_THROUGH, FALL_THROUGH))
 
     def label(self, name: str) -> None:
-        """Name what comes next."""
+        """Define a label for the next instruction."""
         self._labels[name] = len(self._instructions)
 
     def assemble(self) -> bytes:
@@ -146,7 +146,7 @@ class Assembler:
         return struct.pack("<HBBI", code, *distances, value & 0xFFFF_FFFF)
 
     def _distance(self, number: int, name: str) -> int:
-        if name == NEXT:
+        if name == FALL_THROUGH:
             return 0
         distance = self._labels[name] - number - 1
         if not 0 <= distance <= MAX_JUMP:
@@ -157,51 +157,51 @@ class Assembler:
 Architecture = Literal["x86_64", "aarch64"]
 
 ARCHITECTURES: Mapping[Architecture, tuple[int, Mapping[str, int]]] = {
-    "x86_64": (0xC000_003E, {**X86_64, **EVERYWHERE}),
-    "aarch64": (0xC000_00B7, {**AARCH64, **EVERYWHERE}),
+    "x86_64": (0xC000_003E, {**X86_64, **COMMON_NUMBERS}),
+    "aarch64": (0xC000_00B7, {**AARCH64, **COMMON_NUMBERS}),
 }
-"""How the kernel names a processor, and the numbers of its calls."""
+"""Kernel name and system call numbers per architecture."""
 
 ALLOW = 0x7FFF_0000
 KILL_PROCESS = 0x8000_0000
 FAIL = 0x0005_0000
 
 X32_BIT = 0x4000_0000
+# CLONE_NEW* bits.
 NAMESPACES = 0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 0x1000_0000 | 0x2000_0000 | 0x4000_0000 | 0x80
-"""The bits of `clone` that ask for new namespaces."""
 SET_USER_OR_GROUP_ID = 0o6000
+# `O_CREAT` and the own bit of `O_TMPFILE`: without them the mode argument of an open call is undefined.
 CREATES = 0o100 | 0o20000000
-"""`O_CREAT` and the own bit of `O_TMPFILE`: without them a call that opens has no mode, whatever the argument holds."""
 
 UNIX, INET, NETLINK, INET6 = 1, 2, 16, 10
 STREAM, DATAGRAM, SEQUENCED, TYPE_BITS = 1, 2, 5, 0xF
 ROUTE = 0
+# `TIOCSTI` types into a terminal, `TIOCLINUX` pastes, `TIOCCONS` and `TIOCSETD` change what it is.
 TERMINAL_REQUESTS = (0x5412, 0x541C, 0x541D, 0x5423)
-"""`TIOCSTI` types into a terminal, `TIOCLINUX` pastes, `TIOCCONS` and `TIOCSETD` change what it is."""
+# `FS_IOC_RESVSP`, its 64-bit form and `FS_IOC_ZERO_RANGE`: other ways to `fallocate`, on every file system.
 RESERVING_REQUESTS = (0x4030_5828, 0x4030_582A, 0x4030_5839)
-"""`FS_IOC_RESVSP`, its 64-bit form and `FS_IOC_ZERO_RANGE`: other ways to `fallocate`, on every file system."""
 SMALL_SEGMENT = 16 << 10
 """Bytes of System V shared memory that need not be counted."""
-HARMLESS_PERSONALITIES = (0, 0xFFFF_FFFF)
-"""Linux itself, and the question which one it is."""
+ALLOWED_PERSONALITIES = (0, 0xFFFF_FFFF)
+"""Linux itself, and the query for the current personality."""
 
 
 class AllowedCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """What the filter lets through besides the ordinary."""
+    """Optional system calls that the filter allows."""
 
+    # Harmless in a network namespace that leads nowhere.
     internet_sockets: bool = True
-    """Sockets of the internet: harmless in a network of one's own that leads nowhere."""
+    # Sockets in the file system, where programs outside may listen.
     unix_sockets: bool = False
-    """Sockets in the file system, behind which programs outside may listen."""
+    # Harmless in an IPC namespace.
     shared_objects: bool = True
-    """System V objects and message queues: harmless in a namespace of one's own."""
+    # System V shared memory is no file and belongs to no process: only a control group counts it.
     large_segments: bool = True
-    """System V shared memory is no file and belongs to no process: only a control group counts it."""
 
 
 @cache
 def seccomp_program(architecture: Architecture, permitted: AllowedCalls | None = None) -> bytes:
-    """Build the filter in the format of the kernel."""
+    """Build the filter in the kernel's format."""
     permitted = permitted or AllowedCalls()
     audit, numbers = ARCHITECTURES[architecture]
     program = Assembler()
@@ -216,9 +216,9 @@ def seccomp_program(architecture: Architecture, permitted: AllowedCalls | None =
         program.label("not x32")
     denied = (*DENIED, *(() if permitted.shared_objects else SHARED_OBJECTS))
     _deny(program, (numbers[name] for name in denied if name in numbers))
-    # Programs that meet these as unknown use the older call, which can be looked into.
+    # ENOSYS makes programs fall back to the older call, whose arguments a filter can read.
     _deny(program, (numbers["clone3"], numbers["openat2"]), error=errno.ENOSYS)
-    # One call could reserve a whole disk; programs write instead, which takes long enough to be seen.
+    # One call could reserve the whole disk; programs fall back to writing, which is slow enough to be measured.
     _deny(program, (numbers["fallocate"],), error=errno.EOPNOTSUPP)
     if not permitted.large_segments:
         _limit_segments(program, numbers["shmget"])
@@ -248,7 +248,7 @@ def _deny(program: Assembler, numbers: Iterable[int], *, error: int = errno.EPER
 
 
 def _limit_segments(program: Assembler, number: int) -> None:
-    """Small ones are what programs keep a lock in; the kernel has room for a few thousand of them."""
+    # Programs use small segments as locks; the kernel has room for a few thousand of them.
     program.jump(JUMP_EQUAL, number, otherwise="over segments")
     program.load_argument(1)
     program.jump(JUMP_AT_LEAST, SMALL_SEGMENT + 1, then="large segment")
@@ -261,7 +261,7 @@ def _limit_segments(program: Assembler, number: int) -> None:
 
 
 def _deny_bits(program: Assembler, number: int, argument: int, bits: int) -> None:
-    """Refuse a call whose argument has one of these bits."""
+    """Deny a call whose argument has one of these bits."""
     skip, fine = f"over {number}", f"fine {number}"
     program.jump(JUMP_EQUAL, number, otherwise=skip)
     program.load_argument(argument)
@@ -303,7 +303,7 @@ def _filter_ioctl(program: Assembler, number: int) -> None:
 def _filter_personality(program: Assembler, number: int) -> None:
     program.jump(JUMP_EQUAL, number, otherwise="over personality")
     program.load_argument(0)
-    for harmless in HARMLESS_PERSONALITIES:
+    for harmless in ALLOWED_PERSONALITIES:
         program.jump(JUMP_EQUAL, harmless, then="fine personality")
     program.return_action(FAIL | errno.EPERM)
     program.label("fine personality")
@@ -312,7 +312,7 @@ def _filter_personality(program: Assembler, number: int) -> None:
 
 
 def _filter_sockets(program: Assembler, numbers: Mapping[str, int], permitted: AllowedCalls) -> None:
-    """Only named families; a raw socket is none of them, nor one that talks to the machine's host."""
+    """Allow only named families: no raw sockets, and no vsock to the machine's host."""
     program.jump(JUMP_EQUAL, numbers["socket"], otherwise="over socket")
     program.load_argument(0)
     if permitted.unix_sockets:
@@ -340,7 +340,7 @@ def _filter_sockets(program: Assembler, numbers: Mapping[str, int], permitted: A
 
 
 def _filter_socket_pairs(program: Assembler, number: int, permitted: AllowedCalls) -> None:
-    """Two sockets that know only each other, as only connected ones do: others could send to names in a file system."""
+    """Allow only connected pairs: a datagram socket could send to names in the file system."""
     program.jump(JUMP_EQUAL, number, otherwise="over pair")
     program.load_argument(0)
     program.jump(JUMP_EQUAL, UNIX, then="unix pair")

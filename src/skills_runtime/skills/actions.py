@@ -331,7 +331,8 @@ def _find_script_blocks(lines: list[str]) -> list[str]:
         while end < len(lines) and (lines[end] == "#" or lines[end].startswith("# ")):
             end += 1
         closings = [at for at in range(number, end) if lines[at] == _CLOSING]
-        if closings:  # the last marker closes: two blocks are separated by a line that is not a comment
+        # The last marker closes: two blocks are separated by a line that is not a comment.
+        if closings:
             if opening[1] == "script":
                 blocks.append("\n".join(line[2:] for line in lines[number : closings[-1]]))
             number = closings[-1] + 1

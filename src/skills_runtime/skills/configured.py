@@ -341,7 +341,8 @@ def _build_bundles(settings: "SkillsSettings", workspace_root: Path) -> "Bundles
     limits = settings.bundles
     cache = workspace_root / limits.cache_dir
     if not cache.is_relative_to(workspace_root):
-        cache = Path(os.path.realpath(cache))  # the user's own choice; links inside a workspace are the project's
+        # The user's own choice; links inside a workspace are the project's.
+        cache = Path(os.path.realpath(cache))
     return Bundles(
         cache,
         Budget(

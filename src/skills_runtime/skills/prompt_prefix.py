@@ -264,7 +264,8 @@ def select_skills(
     if list_available:
         catalog = build_catalog(skills, budget_tokens=library.rules.catalog_tokens, search_tool=SEARCH_TOOL)
         events.append(build_catalog_event(catalog))
-        compute_marks(library, catalog.entries)  # fills the cache: the run stores these marks next
+        # Fills the cache: the run stores these marks next.
+        compute_marks(library, catalog.entries)
         partial = catalog.report.level in ("names", "search")
         suggested = [choice.skill for choice in routing.choices if choice.rule == "words"] if partial else []
         likely = [entry.line(SUGGESTED_CHARS) for entry in build_entries(suggested)]

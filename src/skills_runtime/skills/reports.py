@@ -80,7 +80,7 @@ def list_skills(resolved: "Resolved") -> SkillList:
     try:
         project_changes, project_problems = changed_skills(project_places(resolved.workspace_root, process))
     except ValidationFailed:
-        pass  # its skills are elsewhere, and the search has said so
+        pass  # its skills come from elsewhere; the search reports it
     else:
         changes, lock_problems = changes | project_changes, (*lock_problems, *project_problems)
     skills = [

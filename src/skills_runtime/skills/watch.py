@@ -107,7 +107,8 @@ async def _change_signals(
             yield
             await asyncio.wait({change, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if change.done() and change.exception() is not None:
-                watching = None  # too many directories, or one was just removed: poll instead
+                # Too many directories, or one was just removed: poll instead.
+                watching = None
     finally:
         for waiting in (change, stopped):
             waiting.cancel()

@@ -84,7 +84,7 @@ def open_by_kernel(root_fd: int, parts: Sequence[str], flags: int, mode: int = 0
     except OSError as error:
         if error.errno not in (errno.EXDEV, errno.EAGAIN):
             raise
-        # The kernel refuses every absolute link, and gives up when renames never stop; the walk does neither.
+        # openat2 refuses absolute links and may fail forever during renames; the walk handles both.
         return open_by_walk(root_fd, parts, flags, mode)
     try:
         return OpenedFile(fd, resolve_parts(root_fd, fd))
@@ -178,7 +178,7 @@ class _Walk:
         if self.links > MAX_LINKS:
             raise _loop_error()
         target = read_link(self.here, name)
-        if target is None:  # swapped for something else meanwhile: look at it again
+        if target is None:  # replaced meanwhile: check again
             return (name,)
         if not target.startswith("/"):
             return split_link_target(target)

@@ -84,7 +84,8 @@ class _DirectoryLock:
         self._count -= 1
         if not self._count:
             del _locks[self._path]
-            fcntl.flock(self.fd, fcntl.LOCK_UN)  # closing alone would leave it to a child that was forked meanwhile
+            # Closing alone would leave it to a child that was forked meanwhile.
+            fcntl.flock(self.fd, fcntl.LOCK_UN)
             os.close(self.fd)
 
 

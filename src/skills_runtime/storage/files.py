@@ -25,7 +25,7 @@ PRIVATE_DIRECTORY = 0o700
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNNAMED = os.O_WRONLY | os.O_CLOEXEC | getattr(os, "O_TMPFILE", os.O_DIRECTORY)
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-# O_NONBLOCK: a named pipe in the place of a file must not hold us up before we can see what it is.
+# O_NONBLOCK: opening a named pipe in place of a file must not block before its type is checked.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CHUNK_BYTES = 1 << 20
 _AT_FDCWD = -100
@@ -85,7 +85,7 @@ class StagedFile:
         self._path = path
         self._dir_fd = dir_fd
         directory, name = os.path.split(path)
-        # Forty characters are at most 160 bytes: the longest name has room for the rest.
+        # Forty characters are at most 160 bytes, which leaves room in the longest file name.
         self._temporary_path = os.path.join(directory, f".{name[:40]}.{os.getpid()}.{os.urandom(6).hex()}")
         self._has_name = False
         if dir_fd is not None:
@@ -172,7 +172,8 @@ def wrap_write_errors(path: Path | str) -> Generator[None]:
 def write_all(fd: int, data: bytes) -> None:
     """Write all bytes, repeating short writes."""
     count = os.write(fd, data) if data else 0
-    while count < len(data):  # a disk that becomes full takes a part, and refuses only the rest
+    # A disk that becomes full writes a part first and fails afterwards.
+    while count < len(data):
         count += os.write(fd, memoryview(data)[count:])
 
 
@@ -299,7 +300,7 @@ def mark_children_unrelated(directory: Path) -> None:
     """
     if sys.platform != "linux":
         return
-    with suppress(OSError):  # most file systems have no use for it
+    with suppress(OSError):  # most file systems do not support it
         fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             (flags,) = struct.unpack("l", fcntl.ioctl(fd, _FS_IOC_GETFLAGS, struct.pack("l", 0)))
@@ -320,7 +321,7 @@ def remove_tree(path: Path | str, *, ignore_errors: bool = False) -> None:
 
     With `ignore_errors`, remove as much as possible and raise nothing.
     """
-    import shutil  # slow to import, for the archives it knows
+    import shutil  # slow to import because of its archive formats
 
     try:
         if stat.S_ISDIR(os.lstat(path).st_mode):

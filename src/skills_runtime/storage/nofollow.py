@@ -120,7 +120,8 @@ def read_below(directory: int, parts: Sequence[str], *, limit: int) -> bytes:
         size = os.fstat(file).st_size
         first = os.read(file, min(limit, _CHUNK_BYTES)) if limit > 0 else b""
         if len(first) == size < min(limit, _CHUNK_BYTES) or not first:
-            return first  # it ends where the system said it does, as nearly every file: that need not be asked
+            # It has the reported size: no second read is needed to find the end of nearly every file.
+            return first
         return first + read_at_most(file, limit - len(first))
     finally:
         os.close(file)
@@ -235,7 +236,7 @@ def _open_to_list(top: int, parts: Parts) -> int:
     """Open a directory to list it without updating its access time, which could wait for the disk."""
     try:
         return open_below(top, parts, OPEN_TO_LIST | _NO_ACCESS_TIME)
-    except PermissionError:  # only its owner may ask for that
+    except PermissionError:  # only the owner may set O_NOATIME
         return open_below(top, parts, OPEN_TO_LIST)
 
 

@@ -70,6 +70,7 @@ __all__ = [
 
 def builtin_tools(search: "SearchProvider | None" = None) -> Registry:
     """Return a new registry with every built-in tool; `search` is the provider of web_search."""
-    from skills_runtime.tools.builtin import all_tools  # loads the process tools, which only an agent at work needs
+    # Loads the process tools, which only an agent at work needs.
+    from skills_runtime.tools.builtin import all_tools
 
     return Registry(*all_tools(search))

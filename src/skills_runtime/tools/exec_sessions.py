@@ -37,8 +37,8 @@ TOKEN_BYTES = 4
 """Approximate number of bytes in a token."""
 DEFAULT_YIELD_MS = 50
 MAX_YIELD_MS = 10 * 60 * 1000
+# Time between SIGHUP and SIGKILL; short, so that cancelling a run with open sessions takes less than a second.
 GRACE_SECONDS = 0.3
-"""Time between SIGHUP and SIGKILL; short, so that cancelling a run with open sessions takes less than a second."""
 WRITE_MS = 5000
 """How long a program may take to read its input."""
 
@@ -198,8 +198,10 @@ class ExecSessions:
         try:
             return await asyncio.wrap_future(self._submit(self._start(plan, started, claim)))
         except asyncio.CancelledError:
-            with suppress(ValidationFailed):  # all sessions are closed already, this one included
-                self._submit(self._close(started))  # the caller never got the number, so it could not end the session
+            # All sessions are closed already, this one included.
+            with suppress(ValidationFailed):
+                # The caller never got the number, so it could not end the session.
+                self._submit(self._close(started))
             raise
 
     def program(self, number: int) -> tuple[str, Mapping[str, Any]]:

@@ -148,12 +148,13 @@ T = TypeVar("T")
 Job = Callable[[], Callable[[], object]]
 """Runs a function and returns a callback that delivers the result."""
 
+# Idle threads kept for the next call: starting one costs more than a small function.
 MAX_IDLE_THREADS = 64
-"""Idle threads kept for the next call: starting one costs more than a small function."""
 
+# Only appended to and popped from: both are atomic, so no lock is needed.
 _idle: list["_Worker"] = []
-"""Only appended to and popped from: both are atomic, so no lock is needed."""
-os.register_at_fork(after_in_child=_idle.clear)  # a child has the list, but not the threads
+# A child has the list, but not the threads.
+os.register_at_fork(after_in_child=_idle.clear)
 
 
 async def in_thread(function: Callable[..., T], /, **arguments: Any) -> T:
@@ -215,8 +216,10 @@ class _Worker:
             deliver = self._jobs.get()()
             reusable = len(_idle) < MAX_IDLE_THREADS
             if reusable:
-                _idle.append(self)  # before the result is delivered, so that the next call can reuse it
-            with suppress(RuntimeError):  # the event loop is closed, so there is no waiter left
+                # Before the result is delivered, so that the next call can reuse it.
+                _idle.append(self)
+            # The event loop is closed, so there is no waiter left.
+            with suppress(RuntimeError):
                 deliver()
             del deliver  # do not keep the result alive until the next job
 
@@ -427,9 +430,8 @@ def _to_jsonable(value: Any) -> Any:
     from pydantic_core import to_jsonable_python
 
     for bytes_mode in ("utf8", "base64"):
-        with suppress(
-            ValueError, RecursionError
-        ):  # bytes that are not UTF-8; a value that contains itself or is too deep
+        # Bytes that are not UTF-8; a value that contains itself or is too deep.
+        with suppress(ValueError, RecursionError):
             return to_jsonable_python(value, fallback=str, bytes_mode=bytes_mode)
     return _render_repr(value)
 

@@ -34,7 +34,7 @@ NOTE_BYTES = 160
 """Upper bound for the note between head and tail."""
 
 SPILLED = "spilled"
-LONGEST_CHARACTER = 4
+MAX_CHARACTER_BYTES = 4
 
 Keep = Callable[[bytes], str]
 
@@ -58,7 +58,8 @@ def spill_large_values(result: ToolResult, keep: Keep, *, limit: int = LIMIT) ->
 
 def _text(name: str, text: str, limit: int, keep: Keep, blobs: dict[str, dict[str, Any]]) -> str:
     """Return the text, or its two ends around a note if it is too large."""
-    if len(text) * LONGEST_CHARACTER <= limit:  # small enough without encoding it, as most results are
+    # Small enough without encoding it, as most results are.
+    if len(text) * MAX_CHARACTER_BYTES <= limit:
         return text
     data = text.encode()
     if len(data) <= limit:
@@ -132,7 +133,8 @@ async def capture_errors(work: Awaitable[T], annotate: Callable[[str], str] = st
 
 def describe_error(error: BaseException) -> str:
     """Describe an error of foreign code in one line, even if its `__str__` fails."""
-    from traceback import TracebackException  # unlike `str(error)`, it survives an error whose `__str__` raises
+    # Unlike `str(error)`, it survives an error whose `__str__` raises.
+    from traceback import TracebackException
 
     return well_formed(f"{type(error).__name__}: {TracebackException(type(error), error, None)}")
 

@@ -195,8 +195,8 @@ def emit_decision(record: "EgressRecord", context: ToolContext, session_id: int 
     )
 
 
+# Between SIGTERM and SIGKILL: a cancelled run is gone within a second.
 GRACE_SECONDS = 0.5
-"""Between SIGTERM and SIGKILL: a cancelled run is gone within a second."""
 MAX_OUTPUT_BYTES = 16 << 20
 """Limit for each stream; a longer one loses its middle and says so."""
 DEFAULT_TIMEOUT_MS = 60_000
@@ -353,7 +353,8 @@ async def preview_command(command: CommandSpec, context: ToolContext) -> Intent:
 
 
 async def _digest_scripts(command: CommandSpec, context: ToolContext) -> Mapping[str, str]:
-    from skills_runtime.tools.scripts import digest_scripts  # loads the tables of known programs
+    # Loads the tables of known programs.
+    from skills_runtime.tools.scripts import digest_scripts
 
     start = resolve_directory(context.root, command.directory or ".")
     return await asyncio.to_thread(digest_scripts, build_intent(command), start)
@@ -485,7 +486,7 @@ def plan_command(command: CommandSpec, context: ToolContext) -> SandboxPlan:
 def resolve_directory(root: Path, path: str) -> Path:
     """Resolve a directory; links are followed as long as they stay below the root."""
     if "\0" in path:
-        raise ToolError("validation", "the directory has a NUL byte in its name", hint="take it out")
+        raise ToolError("validation", "the directory has a NUL byte in its name", hint="remove it")
     top = root.resolve()
     relative = Path(path)
     if relative.is_absolute():
@@ -558,7 +559,8 @@ def _result(finished: Finished, evidence: Mapping[str, Any], timeout_ms: int) ->
     if timed_out:
         note = f"[ended after {timeout_ms} ms with all its processes; raise `timeout_ms` if it needs longer]"
         stderr = f"{stderr.rstrip()}\n{note}".lstrip()
-    if finished.removed is not None:  # it may have succeeded, but some of its files are gone
+    # It may have succeeded, but some of its files are gone.
+    if finished.removed is not None:
         evidence, kind = {**evidence, "removed": finished.removed}, kind or "sandbox_denied"
         note = f"[files beyond its disk limit were removed: {finished.removed['files']} files]"
         stderr = f"{stderr.rstrip()}\n{note}".lstrip()

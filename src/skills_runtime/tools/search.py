@@ -146,7 +146,7 @@ class IgnoreRules:
         self._rules.clear()
 
     def covers(self, path: str, kind: FileKind) -> bool:
-        """Whether the rules ignore an entry, given that they ignore none of its parents."""
+        """Return whether the rules ignore an entry, given that they ignore none of its parents."""
         spelled = f"{path}/" if kind == "directory" else path
         for directory in _ancestors(path):
             rules = self._rules.get(directory)
@@ -166,7 +166,7 @@ class NamePattern:
         self.is_empty = len(self._rules) == 0
 
     def matches(self, path: str) -> bool:
-        """Whether the path matches."""
+        """Return whether the path matches."""
         return self._rules.match_file(path) is not self._negated
 
 
@@ -321,8 +321,8 @@ def normalize_path(path: str) -> str:
     return f"/{parts}" if path.startswith("/") else parts or path[:1]
 
 
+# Paths that only an administrator can write: a program from the project must not run for a read-only tool.
 RIPGREP_PATHS = ("/usr/local/bin/rg", "/usr/bin/rg", "/opt/homebrew/bin/rg")
-"""Paths that only an administrator can write: a program from the project must not run for a read-only tool."""
 MAX_ARGUMENT_BYTES = 512 * 1024
 """Limit for the names passed to one process."""
 OUTPUT_BYTES = 2 << 20

@@ -10,6 +10,12 @@ export type Model = Schemas["ModelDocument"];
 /** What is to be different about the model; what is absent stays. */
 export type ModelChange = Partial<Schemas["ChosenModel"]>;
 
+/** A preset: what to enter for a provider. */
+export type Provider = Schemas["ProviderDocument"];
+
+/** The result of a call to the model, and the models that its service lists. */
+export type ModelTest = Schemas["ModelTestDocument"];
+
 /** The model that new runs use. */
 export function useModel() {
   return useQuery({
@@ -32,4 +38,19 @@ export function useChooseModel() {
       );
     },
   });
+}
+
+/** The presets of providers; they change only with the server. */
+export function useProviders() {
+  return useQuery({
+    queryKey: ["model-providers"],
+    queryFn: async ({ signal }) =>
+      (await getJson<Schemas["ProvidersDocument"]>("model/providers", { signal })).providers,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+/** Calls the configured model once. */
+export function useTestModel() {
+  return useMutation({ mutationFn: () => sendJson<ModelTest>("POST", "model/test") });
 }

@@ -33,6 +33,7 @@ function updateStatus(state: RunState, event: AnyTypedEvent): void {
       break;
     case "run_adopted":
       state.from_elsewhere = true;
+      state.adopted = true;
       break;
     case "run_state_changed":
       if (STATUSES.has(event.payload.to)) {

@@ -14,6 +14,7 @@ export interface RunState {
   workspace_mode: string;
   workspace_root: string;
   from_elsewhere: boolean;
+  adopted: boolean;
   task: string;
   model: string;
   status: string;
@@ -97,6 +98,7 @@ export const EMPTY_VIEW: RunView = {
     workspace_mode: "",
     workspace_root: "",
     from_elsewhere: false,
+    adopted: false,
     task: "",
     model: "",
     status: "pending",

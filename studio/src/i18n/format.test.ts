@@ -29,6 +29,7 @@ describe("formats", () => {
     const now = Date.parse("2026-01-01T12:00:00Z");
     expect(english.relative("2026-01-01T11:55:00Z", now)).toBe("5 minutes ago");
     expect(chinese.relative("2026-01-01T11:55:00Z", now)).toBe("5分钟前");
+    expect(english.relative("2026-01-01T12:00:01Z", now)).toBe("now");
     expect(english.relative("soon", now)).toBe("");
     expect(english.date("never")).toBe("");
   });

@@ -19,7 +19,7 @@ export interface Format {
   date(time: string | number): string;
   /** Time of day, to the second. */
   time(time: string | number): string;
-  /** `5 minutes ago`; for the exact time show `date` as a title. */
+  /** `5 minutes ago`, of something that has happened; for the exact time show `date` as a title. */
   relative(time: string | number, now: number): string;
 }
 
@@ -121,7 +121,8 @@ function relativeText(format: Intl.RelativeTimeFormat, value: string | number, n
   if (!Number.isFinite(time)) {
     return "";
   }
-  const seconds = Math.round((time - now) / 1000);
+  // `now` is as old as the last tick, and the clock of the server may be ahead: what happened is never in the future.
+  const seconds = Math.min(0, Math.round((time - now) / 1000));
   const steps: [number, Intl.RelativeTimeFormatUnit][] = [
     [86_400, "day"],
     [3600, "hour"],

@@ -41,7 +41,7 @@ def slow_model(place: Path) -> Generator[threading.Event]:
 def write_settings(place: Path, base_url: str) -> None:
     settings = {
         "llm": {"backend": "openai", "base_url": base_url, "api_key_env": "MODEL_KEY", "retry": {"max_retries": 0}},
-        "models": {"executor": "local-model"},
+        "model": "local-model",
         "safety": {"mode": "allow"},
     }
     (place / "kgent.yaml").write_text(yaml.safe_dump(settings))

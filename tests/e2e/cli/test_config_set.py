@@ -91,7 +91,9 @@ def test_what_the_model_file_sets_is_changed_there(workspace: Path) -> None:
     path = choose_model(config_home(), base_url="http://localhost:1/v1", model="a", api_key_env=None)
     answer = set_("models.executor", "b")
     assert answer == Answer(0, f"models.executor set in {path}\n", "")
-    assert yaml.safe_load(path.read_text())["models"] == {"planner": "a", "executor": "b"}
+    chosen = yaml.safe_load(path.read_text())
+    assert (chosen["model"], chosen["models"]) == ("a", {"executor": "b"})
+    assert "executor: b" in invoke("config", "show", "models").out
     assert not config_file().exists()
 
 

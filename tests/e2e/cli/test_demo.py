@@ -61,7 +61,8 @@ def test_the_commands_of_the_demo_work_as_printed(workspace: Path) -> None:
     command = ["bin/skills-runtime", "demo"]
     done = subprocess.run(command, cwd=workspace, env=bare, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     printed = done.stderr.decode().partition("try next\n")[2].splitlines()
-    assert [line.split()[0] for line in printed] == ["bin/skills-runtime"] * 4
+    assert [line.split()[0] for line in printed] == ["bin/skills-runtime"] * 5
+    assert printed.pop().endswith(" init")  # asks for a provider
     for line in printed:
         assert (
             subprocess.run(line, shell=True, cwd=workspace, env=bare, capture_output=True, check=False).returncode == 0
@@ -92,6 +93,7 @@ def test_every_demo_has_a_directory_of_its_own_and_the_commands_it_names_work(wo
     assert second.code == 0
     assert len(list((workspace / "a/b").iterdir())) == 2
     named = [line.split()[1:] for line in second.err.partition("try next\n")[2].splitlines()]
+    assert named.pop() == ["init"]
     assert [" ".join(words[:2]) for words in named][-1] == "runs list"
     assert [invoke(*words).code for words in named] == [0, 0, 0, 0]
 

@@ -119,6 +119,11 @@ def test_the_version_imports_no_command() -> None:
     assert _imported(("--version",), HEAVY | RENDERING) == "[0]\n"
 
 
+def test_a_usage_error_imports_no_configuration() -> None:
+    heavy = HEAVY - {"skills_runtime.config"} | {"skills_runtime.config.environment", "skills_runtime.config.models"}
+    assert _imported(("run --no-such-option",), heavy).endswith("\n[2]\n")
+
+
 def test_help_imports_nothing_that_only_a_run_needs() -> None:
     pages = ("--help", "run --help", "runs list --help", *(f"{page[0]} --help" for page in PAGES if page))
     assert _imported(pages, HEAVY) == f"{[0] * len(pages)}\n"

@@ -127,6 +127,28 @@ def test_a_run_executes_an_own_skill_without_any_switch(workspace: Path) -> None
     assert finished["result"]["data"]["output"]["words"] == 2
 
 
+def test_a_program_that_was_approved_for_good_passes_with_any_input_until_its_skill_changes(workspace: Path) -> None:
+    invoke("skills", "new", "counter", "--python")
+
+    def run_with(text: str) -> tuple[int, str]:
+        arguments = {"skill_mention": "$[project].counter", "action_id": "run", "input": {"text": text}}
+        write_config(workspace, say("", ("skill_exec", arguments)), say("Done."), safety={"mode": "auto"})
+        run_id = f"run-{len(text)}"
+        options = ("--run-id", run_id, "--approvals", "inbox", "--config", "kgent.yaml")
+        code = invoke("run", "--prompt", "Use $counter", *options).code
+        log = (workspace / ".skills_runtime_sdk/runs" / run_id / "events.jsonl").read_text()
+        return code, log
+
+    code, log = run_with("one")
+    assert (code, "approval_requested" in log) == (26, True), log
+    approved = invoke("approvals", "approve", "run-3", "--scope", "always", "--no-resume")
+    assert (approved.code, "digest: " in approved.err + approved.out) == (0, True), approved.err
+    code, log = run_with("one two")
+    assert (code, "approval_requested" in log) == (0, False), log
+    (workspace / ".agents/skills/counter/added.txt").write_text("more")
+    assert run_with("one two three")[0] == 26
+
+
 def test_an_execution_that_failed_names_its_directory_and_the_command_that_shows_it(workspace: Path) -> None:
     invoke("skills", "new", "counter", "--python")
     failed = invoke("skills", "exec", "counter", "--input", "{}")

@@ -95,7 +95,10 @@ def test_an_adopted_run_writes_into_the_workspace_of_the_caller(
     mine = workspace.parent / "mine"
     mine.mkdir()
     monkeypatch.chdir(mine)
-    adopted = invoke("runs", "resume", str(given / "alpha"), "--adopt", "-q")
+    unconfigured = invoke("runs", "resume", str(given / "alpha"), "--adopt", "-q")
+    assert "the model has no key" in unconfigured.err, "its own configuration does not count"
+    own = ("--config", str(given / "alpha/config.yaml"))
+    adopted = invoke("runs", "resume", str(given / "alpha"), "--adopt", "-q", *own)
     assert adopted.code == 0, adopted.err
     assert (mine / "left.txt").exists()
     assert not (workspace / "left.txt").exists()

@@ -99,7 +99,7 @@ def test_a_rule_for_this_folder_holds_for_the_next_run_here_and_nowhere_else(wor
     with on_a_terminal("kgent", *RUN, cwd=workspace) as screen:
         screen.expect("allow? ")
         screen.type("f\n")
-        screen.expect(f"folder: {workspace.resolve()}")
+        screen.expect("folder:")
         screen.expect("add it? ")
         screen.type("y\n")
         assert screen.end() == 0

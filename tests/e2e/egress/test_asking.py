@@ -42,10 +42,10 @@ async def test_everything_but_a_plain_yes_is_a_no(answer: object) -> None:
 
 
 async def test_silence_ends_the_connection_and_passes_for_nobodys_answer() -> None:
-    async with proxied(EgressPolicy(), ask=Person(Undecided("nobody decided within 60 s"))) as proxy:
-        assert b"nobody decided within 60 s" in await proxy.say(connect("new.test:443"))
+    async with proxied(EgressPolicy(), ask=Person(Undecided("no decision within 60 s"))) as proxy:
+        assert b"no decision within 60 s" in await proxy.say(connect("new.test:443"))
         (record,) = proxy.records
-        assert (record.kind, record.by, record.reason) == ("not_allowed", "default", "nobody decided within 60 s")
+        assert (record.kind, record.by, record.reason) == ("not_allowed", "default", "no decision within 60 s")
 
 
 async def test_a_yes_lets_the_host_pass_but_not_into_this_machine() -> None:

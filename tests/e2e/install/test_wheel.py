@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import zipfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.e2e.cli.terminals import on_a_terminal
 from tests.e2e.install.conftest import HATCHLING, run
 from tests.e2e.service.servers import LINK
 from tests.support import ROOT
@@ -147,6 +149,11 @@ def test_the_demo_names_commands_that_work_as_printed(scripts: Path, tmp_path: P
     commands = [line.strip() for line in demo.stderr.partition("try next\n")[2].splitlines()]
     assert commands
     for command in commands:
+        program, *arguments = shlex.split(command)
+        if arguments == ["init"]:
+            with on_a_terminal(program, *arguments, cwd=tmp_path) as screen:
+                screen.expect("Which provider?")
+            continue
         answer = run(["bash", "-c", command], environment, tmp_path)
         assert answer.returncode == 0, (command, answer.stderr)
 

@@ -134,9 +134,9 @@ def test_no_answer_in_time_ends_the_connection_and_is_nobodys_decision(web: Web,
     assert (result.status, results(result)[0]["stdout"]) == ("completed", "403 not_allowed\n")
     assert payloads_of(result.wal_locator, "approval_decided") == []
     (refused,) = payloads_of(result.wal_locator, "approval_refused")
-    assert (refused.reason, refused.message) == ("expired", "nobody decided within 0.3 s")
+    assert (refused.reason, refused.message) == ("expired", "no decision within 0.3 s")
     (decision,) = payloads_of(result.wal_locator, "network_decision")
-    assert (decision.by, decision.reason) == ("default", "nobody decided within 0.3 s")
+    assert (decision.by, decision.reason) == ("default", "no decision within 0.3 s")
     assert "the user denied it" not in str(results(result)[0])
 
 
@@ -146,7 +146,7 @@ def test_a_host_that_nobody_decided_about_twice_is_not_asked_about_again(web: We
     result = agent_in(tmp_path, script, settings=chosen, approver=Thinking()).run("Go.")
     assert len(payloads_of(result.wal_locator, "approval_requested")) == 2
     reasons = [decision.reason for decision in payloads_of(result.wal_locator, "network_decision")]
-    assert reasons == ["nobody decided within 0.05 s"] * 2 + ["nobody decided about this host before"]
+    assert reasons == ["no decision within 0.05 s"] * 2 + ["no decision was made about this host before"]
 
 
 def test_a_request_ends_with_the_command_that_asked(web: Web, tmp_path: Path) -> None:

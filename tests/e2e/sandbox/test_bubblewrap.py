@@ -125,7 +125,7 @@ def test_a_directory_that_became_a_link_meanwhile_is_not_followed(workspace: Pat
     plan = _plan(workspace, "/bin/true")
     (workspace / "sub").rename(workspace / "aside")
     (workspace / "sub").symlink_to("../outside")
-    with pytest.raises(SandboxError, match="changed while the sandbox was put up"):
+    with pytest.raises(SandboxError, match="changed while the sandbox was set up"):
         _run(plan)
     assert [path.name for path in outside.rglob("*")] == [".vscode"]
 

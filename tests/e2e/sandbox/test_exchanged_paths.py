@@ -113,7 +113,7 @@ def test_no_command_begins_when_something_was_exchanged(
     swap: Swap, look: Callable[[SandboxPlan], SandboxPlan], arena: Arena
 ) -> None:
     said = _refused(arena, swap, look)
-    assert re.search("changed while the sandbox was put up|cannot be kept free|^bwrap: ", said), said
+    assert re.search("changed while the sandbox was set up|cannot be kept free|^bwrap: ", said), said
 
 
 def test_no_command_of_an_ordinary_user_begins_either(unprivileged: Unprivileged) -> None:

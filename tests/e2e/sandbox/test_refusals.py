@@ -67,7 +67,7 @@ def test_with_user_namespaces_switched_off(workspace: Path) -> None:
     if run(*switched_off, "true").returncode != 0:
         pytest.skip("this user cannot switch user namespaces off for a process")
     text = refused(run(*switched_off, *words(workspace, "--adapter", "bubblewrap")), workspace)
-    assert "put up no fence" in text
+    assert "started no sandbox" in text
     assert "user.max_user_namespaces" in text
 
 
@@ -138,7 +138,7 @@ def test_doctor_tells_promises_and_gaps() -> None:
     done = run(str(PROGRAM), "sandbox", "doctor")
     assert done.returncode == 0
     assert "bubblewrap: works" in done.stdout
-    assert "  disk: what is written to the workspace" in done.stdout
+    assert "  disk: writes to the workspace are measured" in done.stdout
 
 
 def test_a_plan_tells_everything_but_the_values_of_variables(workspace: Path) -> None:

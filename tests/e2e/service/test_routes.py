@@ -14,6 +14,8 @@ OPEN = {"/api/health", "/api/v1/health", "/livez", "/readyz", "/api/skills", "/a
 WAYS_OUT = ["%2e%2e", "%2e", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "%00", "%ff", "%0a", "%c0%ae", "C:%5cx", "a" * 3000]
 TAKES_MORE = "/api/v1/runs/import"
 """Whole runs come in, so it has a limit of its own."""
+TAKES_NO_BODY = "/api/v1/model/test"
+"""It ignores one; the others of its kind name something that does not exist here."""
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,8 @@ def test_no_malformed_body_is_more_than_a_refusal(
 ) -> None:
     for method, path in _changes(operations):
         answer = _send(client, method, _filled(path), body=body)
-        assert answer.status_code in (400, 404, 409), (method, path, answer.text)
+        refused = (200,) if path == TAKES_NO_BODY else (400, 404, 409)
+        assert answer.status_code in refused, (method, path, answer.text)
         assert _is_json(answer)
 
 

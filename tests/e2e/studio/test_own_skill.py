@@ -17,7 +17,8 @@ def service(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[
     home = tmp_path_factory.mktemp("project")
     user = tmp_path_factory.mktemp("user")  # one whose own skills are not those of the workspace
     skills = home / ".agents" / "skills"
-    write_python(skills, "cloned", "print(json.dumps({'echo': given}))")
+    for name in ("cloned", "copied"):
+        write_python(skills, name, "print(json.dumps({'echo': given}))")
     with serving(home, skills, SKILLS_DIR="", HOME=str(user)) as running:
         yield running
 
@@ -63,15 +64,29 @@ def test_an_untrusted_skill_says_so_and_is_trusted_by_a_button(studio: Open) -> 
         keep_screenshot(page, "own-skill-list-1440")
         line.get_by_role("link", name="cloned").click()
         note = page.get_by_role("region", name="Not trusted")
+        expect(page.get_by_role("link", name="Use in a run")).to_be_hidden()
         expect(note.get_by_text("Review its text")).to_be_visible()
         page.get_by_role("tab", name="Run", exact=True).click()
         expect(page.get_by_text("Trust this skill to execute its program.")).to_be_visible()
         keep_screenshot(page, "own-skill-untrusted-1440")
         note.get_by_role("button", name="Trust this skill").click()
         expect(note).to_be_hidden()
+        expect(page.get_by_role("link", name="Use in a run")).to_be_visible()
         page.get_by_role("textbox", name="Input as JSON").fill('{"a": 1}')
         page.get_by_role("button", name="Run", exact=True).click()
         expect(page.get_by_role("region", name="Output", exact=True)).to_contain_text("echo")
+
+
+def test_a_skill_is_trusted_from_the_list(studio: Open, service: Service) -> None:
+    with studio("/studio/skills", locale="zh-CN") as page:
+        line = page.get_by_role("listitem").filter(has_text="copied for a test")
+        expect(line.get_by_text("未信任")).to_be_visible()
+        line.get_by_role("button", name="信任此技能").click()
+        expect(line.get_by_text("未信任")).to_be_hidden()
+        keep_screenshot(page, "own-skill-trusted-zh-CN")
+    with service.client(token=True) as client:
+        skills = {skill["name"]: skill["state"] for skill in client.get("/api/v1/skills").json()["skills"]}
+    assert skills["copied"] == "offered"
 
 
 def test_built_in_skills_are_marked_and_run_by_their_forms(studio: Open) -> None:

@@ -1,4 +1,4 @@
-"""The names of the public reference library, in front of our parser, so that its suite can judge it.
+"""The API of the public reference library, implemented with our parser, so that its test suite can check it.
 
 With `tests/support` on the path it is found as `skills_ref`.
 """

@@ -2,7 +2,7 @@
 
 
 class SkillError(Exception):
-    """Something is wrong with a skill."""
+    """A skill is invalid."""
 
 
 class ParseError(SkillError):

@@ -1,4 +1,4 @@
-"""What the reference library tells of a skill."""
+"""The properties of a skill as the reference library returns them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ class SkillProperties:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that are there, under their names in a file."""
+        """Return the set fields under their names in a file."""
         fields = {
             "name": self.name,
             "description": self.description,

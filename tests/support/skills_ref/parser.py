@@ -1,4 +1,4 @@
-"""Reading, as the reference library offers it."""
+"""Parse skills with the API of the reference library."""
 
 from pathlib import Path
 from typing import Any
@@ -22,19 +22,19 @@ _MISSING = ("name_missing", "description_missing", "name_type", "description_typ
 
 
 def find_skill_md(skill_dir: Path) -> Path | None:
-    """The file of a skill."""
+    """Return the skill file of a directory."""
     return find_skill_file(Path(skill_dir))
 
 
 def parse_frontmatter(content: str) -> tuple[dict[str, Any], str]:
-    """The fields and the body of a file."""
+    """Return the fields and the body of a file."""
     data = content.encode()
     parsed = _readable(parse_skill(data, mode="strict"))
     return dict(parsed.fields or {}), data[parsed.body_start :].decode().strip()
 
 
 def read_properties(skill_dir: Path) -> SkillProperties:
-    """The fields of a skill that has the two it must have."""
+    """Return the fields of a skill that has both required ones."""
     file = find_skill_md(skill_dir)
     if file is None:
         raise ParseError(f"SKILL.md not found in {skill_dir}")

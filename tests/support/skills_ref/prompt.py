@@ -7,7 +7,7 @@ from .parser import find_skill_md, read_properties
 
 
 def to_prompt(skill_dirs: list[Path]) -> str:
-    """Each skill with its name, its description and the place of its file."""
+    """Render each skill with its name, its description and the path of its file."""
     lines = ["<available_skills>"]
     for directory in map(Path, skill_dirs):
         skill, file = read_properties(directory), find_skill_md(directory)

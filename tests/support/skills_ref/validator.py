@@ -1,4 +1,4 @@
-"""Validating, as the reference library offers it."""
+"""Validate skills with the API of the reference library."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from skills_runtime.skills.standard import validate_directory
 
 
 def validate(skill_dir: Path) -> list[str]:
-    """What is wrong with a skill."""
+    """Return the problems of a skill."""
     return [
         diagnostic.message
         for diagnostic in validate_directory(Path(skill_dir), mode="strict")

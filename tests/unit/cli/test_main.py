@@ -55,6 +55,16 @@ def test_a_program_that_is_not_on_the_path_is_called_by_its_own(
     assert find_call(program, "skills-runtime") == f"'{program}'"
 
 
+def test_a_program_is_called_by_its_path_where_the_current_directory_is_gone(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert find_call(program, "skills-runtime") == f"'{program}'"
+
+
 def test_another_program_of_the_same_name_is_not_the_one_that_was_called(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

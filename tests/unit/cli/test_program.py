@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +55,16 @@ def test_an_error_of_the_operating_system_is_reported_in_our_words(
 ) -> None:
     assert code_of(OSError(number, os.strerror(number), "here")) == code
     assert f"error: the operating system refused: `here`: {os.strerror(number)}\n" in capsys.readouterr().err
+
+
+def test_a_current_directory_that_is_gone_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert code_of(OSError(errno.ENOENT, os.strerror(errno.ENOENT))) == 22
+    assert "error: the current directory does not exist any more\n" in capsys.readouterr().err
 
 
 def test_a_closed_pipe_is_silent(capsys: pytest.CaptureFixture[str]) -> None:

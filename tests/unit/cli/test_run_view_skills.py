@@ -71,7 +71,7 @@ def test_what_became_of_skills_is_noted_and_what_is_as_always_is_not() -> None:
         "skill  `$[a].w` is called for by a trigger",
         "skill  `$[a].w` is active",
         "skill  `$[a].w` is no longer active",
-        "skill  the model is told less than everything of its skills: no room",
+        "skill  the model does not get all of its skills: no room",
         None,
         None,
     ]

@@ -62,7 +62,7 @@ def test_commands_that_no_shell_finds_come_with_the_path_to_export(tmp_path: Pat
         ("process", "", "ok", "`MY_KEY`, from the environment"),
         ("dotenv", "", "ok", "`MY_KEY`, from `.env`"),
         ("stored", "", "ok", "`MY_KEY`, stored for this address"),
-        (None, "", "ok", "none is set, and none is needed at this address"),
+        (None, "", "ok", "`MY_KEY` is not set, and this address needs no key"),
     ],
 )
 def test_a_key_is_named_by_variable_and_origin(origin: str | None, problem: str, status: str, fact: str) -> None:
@@ -91,9 +91,9 @@ def test_any_answer_means_that_the_address_is_reachable() -> None:
 
 def test_a_model_that_is_not_there_comes_with_similar_ones() -> None:
     probe = EndpointProbe(status=200, models=("qwen3:8b", "llama3.2", "other"))
-    check = check_model("qwen3", probe, ModelError("the model does not exist"))
+    check = check_model("qwen3", probe, ModelError("`qwen3` does not work: it does not exist"))
     assert brief(check) == ("failed", "skills-runtime init")
-    assert check.fact == "qwen3: the model does not exist"
+    assert check.fact == "`qwen3` does not work: it does not exist"
     assert check.details == ("it has qwen3:8b",)
 
 
@@ -255,12 +255,24 @@ def test_a_wrong_key_fails_and_is_never_shown(tmp_path: Path) -> None:
     assert KEY not in msgspec.json.encode(checks).decode()
 
 
-def test_without_a_key_nothing_is_sent_but_the_address_is_tested(tmp_path: Path) -> None:
+def test_without_a_key_nothing_is_sent_and_a_local_model_is_tested(tmp_path: Path) -> None:
     with lists_models(names("a")) as service:
-        settings = {"llm": {"base_url": service.base_url, "api_key_env": "NO_SUCH_KEY"}}
+        settings = {"llm": {"base_url": service.base_url, "api_key_env": "NO_SUCH_KEY"}, "model": "a"}
         checks = diagnose_model(resolve(tmp_path, session_settings=settings))
-    assert [(check.name, check.status) for check in checks] == [("key", "failed"), ("address", "ok")]
+    assert [(check.name, check.status) for check in checks] == [("key", "ok"), ("address", "ok"), ("model", "ok")]
+    assert checks[0].fact == "`NO_SUCH_KEY` is not set, and this address needs no key"
     assert service.requests == [("/v1/models", "")]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"llm": {"provider": "deepseek"}}, {"llm": {"base_url": "https://a.invalid"}}]
+)
+def test_a_provider_that_needs_a_key_fails_without_one(tmp_path: Path, settings: dict[str, Any]) -> None:
+    key, *_, address = diagnose_model(resolve(tmp_path, session_settings=settings))
+    variable = "DEEPSEEK_API_KEY" if "provider" in settings.get("llm", {}) else "OPENAI_API_KEY"
+    assert (key.name, key.status, key.fact) == ("key", "failed", f"`{variable}` is not set")
+    assert brief(key) == ("failed", "skills-runtime init")
+    assert address.name == "address"
 
 
 def test_an_address_that_only_the_project_chose_is_not_contacted(tmp_path: Path) -> None:

@@ -13,9 +13,13 @@ from tests.support.runs import decoded, lines_of, ports_in, spec_in
 ELSEWHERE = "llm: {base_url: 'http://elsewhere.invalid/v1'}\n"
 
 
-def _base_url(directory: Path, *, imported: bool = False, signed_here: bool = True) -> str:
+def _base_url(directory: Path, *, imported: bool = False, signed_here: bool = True, adopted: bool = False) -> str:
     run = create_run(spec_in(directory, config_text=ELSEWHERE), log_ports() if signed_here else ports_in(directory))
     run.close()
+    if adopted:
+        run = open_run(run.paths.root, log_ports(), adopt=True)
+        run.append(RunStarted(task="Say hello.", workspace_root=str(directory)))
+        run.close()
     if imported:
         (run.paths.archive / IMPORTED).write_text("{}")
     workspace = Workspace(workspace_root=directory, state=directory / "state", for_user=True)
@@ -35,6 +39,10 @@ def test_the_settings_of_a_run_that_was_not_signed_here_do_not_count(tmp_path: P
     assert "elsewhere" not in _base_url(tmp_path, signed_here=False)
 
 
+def test_the_settings_of_an_adopted_run_do_not_count(tmp_path: Path) -> None:
+    assert "elsewhere" not in _base_url(tmp_path, signed_here=False, adopted=True)
+
+
 def _state_of(directory: Path, *, adopted: bool) -> tuple[Workspace, Run]:
     """A workspace, and a run that was signed elsewhere and names another one."""
     run = create_run(spec_in(directory, config_text="run: {}\n"), ports_in(directory))
@@ -50,7 +58,7 @@ def _state_of(directory: Path, *, adopted: bool) -> tuple[Workspace, Run]:
 
 def test_a_run_that_is_adopted_works_in_the_workspace_of_the_caller(tmp_path: Path) -> None:
     workspace, run = _state_of(tmp_path, adopted=False)
-    assert workspace.settings_of(run.paths, adopt=True).workspace_root == tmp_path / "mine"
+    assert workspace.settings_of(run.paths).workspace_root == tmp_path / "mine"
 
 
 def test_an_adopted_run_that_never_started_here_works_in_the_workspace_of_the_caller(tmp_path: Path) -> None:

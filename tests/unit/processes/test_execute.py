@@ -162,7 +162,7 @@ async def test_a_file_that_is_no_program_is_refused(command: Tagged) -> None:
     script = command.cwd / "tool"
     script.write_bytes(b"\0\1\2 no program")
     script.chmod(0o755)
-    with pytest.raises(ValidationFailed, match="not a program of this machine"):
+    with pytest.raises(ValidationFailed, match="cannot be executed on this machine"):
         await execute(command("./tool"), SOON)
 
 

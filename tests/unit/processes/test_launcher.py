@@ -165,7 +165,7 @@ async def test_code_that_cannot_be_read_gets_one_sentence(
     command: Tagged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dismiss()
-    monkeypatch.setattr(launching, "HOME", tmp_path)
+    monkeypatch.setattr(launching, "CODE_DIRECTORY", tmp_path)
     with pytest.raises(ToolError, match="what starts commands cannot be read: ") as refused:
         await execute(command("true"), SOON)
     assert "start this program anew" in str(refused.value.hint)
@@ -177,8 +177,8 @@ async def test_a_launcher_that_was_ready_needs_no_files_any_more(
     command: Tagged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dismiss()
-    shutil.copytree(launching.HOME / "supervision", tmp_path / "supervision")
-    monkeypatch.setattr(launching, "HOME", tmp_path)
+    shutil.copytree(launching.CODE_DIRECTORY / "supervision", tmp_path / "supervision")
+    monkeypatch.setattr(launching, "CODE_DIRECTORY", tmp_path)
     start_launcher()
     shutil.rmtree(tmp_path / "supervision")
     first = parent(await supervisor_of(command))

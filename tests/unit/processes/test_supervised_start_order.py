@@ -39,7 +39,7 @@ async def test_output_of_a_sandbox_that_fails_while_starting_is_read() -> None:
 async def test_a_mount_that_is_missing_is_a_refusal_and_nothing_runs(tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     code = TELL + WAIT + READ + f"open({str(ran)!r}, 'w')"
-    with pytest.raises(SandboxError, match="the workspace changed while the sandbox was put up"):
+    with pytest.raises(SandboxError, match="the workspace changed while the sandbox was set up"):
         await execute(fence(code, (f"{tmp_path}/nothing", "/usr", "")), LIMITS)
     assert not ran.exists()
 

@@ -24,7 +24,7 @@ NOTES: list[tuple[Payload, str]] = [
     (NOWHERE, "`$writre` was left as it is: there is no such skill"),
     (
         SkillInjectionSkipped(skill_name="w", reason="missing_env_var", missing_env_vars=["A", "B"]),
-        "the skill `w` was left out: nobody has set `A`, `B`",
+        "the skill `w` was left out: missing variables: `A`, `B`",
     ),
     (
         SkillInjectionSkipped(skill_name="w", reason="render_none"),
@@ -41,7 +41,7 @@ NOTES: list[tuple[Payload, str]] = [
     (SkillUnloaded(mention_text="$[user].w", reason="done"), "`$[user].w` is no longer active: done"),
     (
         SkillCatalogOffered(level="names", offered=3, reason="descriptions were left out"),
-        "the model is told less than everything of its skills: descriptions were left out",
+        "the model does not get all of its skills: descriptions were left out",
     ),
     (SkillCatalogOffered(level="full", offered=3), ""),
     (

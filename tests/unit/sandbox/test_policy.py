@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from skills_runtime.errors import ValidationFailed
-from skills_runtime.sandbox.adapter import held_promises
+from skills_runtime.sandbox.adapter import list_held_promises
 from skills_runtime.sandbox.policy import (
     BOUNDED,
     CAREFUL,
@@ -87,7 +87,7 @@ def test_a_gap_in_what_is_required_is_unmet() -> None:
 
 def test_what_has_no_gap_is_promised() -> None:
     gaps = (Gap(promise="network", text="t"), Gap(promise="fs_write", text="t", partial=True))
-    assert set(PROMISES) - set(held_promises(gaps)) == {"network", "fs_write"}
+    assert set(PROMISES) - set(list_held_promises(gaps)) == {"network", "fs_write"}
 
 
 def test_a_refusal_names_what_is_missing_and_what_to_do() -> None:

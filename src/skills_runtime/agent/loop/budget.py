@@ -167,7 +167,8 @@ class SharedBudget:
 
     def total_usage(self) -> Usage:
         """Return the usage of the whole tree; open calls of other runs count as made."""
-        if self._parent is None and not self.children:  # fast path: most runs have no relatives
+        # Fast path: most runs have no relatives.
+        if self._parent is None and not self.children:
             return self.subtree_usage()
         root = self
         while root._parent is not None:

@@ -136,7 +136,7 @@ class CallContext(msgspec.Struct, frozen=True):
     async def may_reach(self, host: str, port: int) -> bool:
         """Ask whether the call may connect to a host; raise `Abort` if the approver stops the run.
 
-        Raise `Undecided` if nobody decides while the command can wait.
+        Raise `Undecided` without a decision while the command can wait.
         """
         # A separate id keeps the decision about the call itself untouched.
         call = msgspec.structs.replace(self.call, id=f"{self.call.id}#{host}:{port}")

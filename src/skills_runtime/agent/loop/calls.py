@@ -122,7 +122,8 @@ async def settle_calls(
     waiting: Call | None = None
     try:
         for call, task in zip(calls, tasks, strict=True):
-            await _wait(task)  # awaiting the task itself would cancel it whenever we are cancelled
+            # Awaiting the task itself would cancel it whenever we are cancelled.
+            await _wait(task)
             try:
                 settled = task.result()
             except Parked:
@@ -131,7 +132,8 @@ async def settle_calls(
             except asyncio.CancelledError:
                 if ports.control.stopping:
                     raise
-                settled = Settled(CANCELLED_ITSELF, commit=True)  # the call cancelled itself; the run continues
+                # The call cancelled itself; the run continues.
+                settled = Settled(CANCELLED_ITSELF, commit=True)
             _finish(run, call, settled)
     finally:
         for task in tasks:
@@ -160,7 +162,8 @@ async def _wait(task: asyncio.Task[Settled]) -> None:
 async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment | None) -> Settled:
     tool = ports.tools.find(call.tool)
     if tool is None:
-        if call.phase == "started" and call.effect != "read":  # the run had the tool when the call started
+        # The run had the tool when the call started.
+        if call.phase == "started" and call.effect != "read":
             return Settled(UNKNOWN_OUTCOME, commit=True)
         return Settled(missing_tool_result(call.tool))
     if not call.valid:
@@ -173,9 +176,8 @@ async def _settle(run: Run, call: Call, ports: AgentPorts, assessed: Assessment 
         recovered = await _recover(tool, read_arguments(context.arguments()), context)
         if recovered is not None:
             return Settled(recovered, tool.spec.hidden_results, commit=True)
-    refusal = await _admit(
-        tool, context, assessed
-    )  # also for repeated calls: the approved content may have changed since
+    # Also for repeated calls: the approved content may have changed since.
+    refusal = await _admit(tool, context, assessed)
     if refusal is not None:
         return Settled(refusal)
     arguments = context.arguments()

@@ -32,8 +32,8 @@ CHARS_PER_TOKEN = 3
 """Conservative estimate for text that the model has not counted yet."""
 MIN_FREED_SHARE = 0.25
 """Share of a full window that another compaction must free."""
+# Limit for compactions without an answer in between: more would not help.
 MAX_CONSECUTIVE_COMPACTIONS = 2
-"""Limit for compactions without an answer in between: more would not help."""
 CHOICES = (
     Choice("compact_continue", "summarize the conversation and continue"),
     Choice("increase_budget_continue", "give the run more steps and time, summarize and continue"),

@@ -20,7 +20,8 @@ async def ask(
     run: Run, ports: AgentPorts, call: Call, questions: Sequence[Question], *, number: int = 1
 ) -> Mapping[str, str]:
     """Return the answers by question id; raise `Parked` if the run has to wait for them."""
-    if number > 1:  # a call may ask several times, and finds each answer again when it is repeated
+    # A call may ask several times, and finds each answer again when it is repeated.
+    if number > 1:
         call = msgspec.structs.replace(call, id=f"{call.id}#{number}")
     pending = run.view.pending
     if call.id not in pending.responses:

@@ -35,7 +35,8 @@ async def receive_messages(run: Run, ports: AgentPorts) -> None:
                 break  # it will be pending again at the next turn, and is recorded by then
     approvals = run.view.pending.approvals
     refusals = refuse_stale_decisions(approvals, run.state.run_id) if approvals.sent else ()
-    for refused in refusals:  # includes decisions whose request was settled after they arrived
+    # Includes decisions whose request was settled after they arrived.
+    for refused in refusals:
         run.append(refused)
     if refusals:
         await run.commit_async()

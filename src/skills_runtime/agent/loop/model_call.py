@@ -42,9 +42,8 @@ class Prompt:
 
     def messages(self, conversation: Conversation) -> list[dict[str, Any]]:
         """Return all messages in the format of chat providers."""
-        if (
-            conversation.messages is not self._conversation
-        ):  # the list only grows; compaction replaces it with a new one
+        # The list only grows; compaction replaces it with a new one.
+        if conversation.messages is not self._conversation:
             self._conversation, self._built_count, self._built = conversation.messages, 0, []
         self._built.extend(_messages(conversation.messages[self._built_count :], self._read_blob))
         self._built_count = len(conversation.messages)

@@ -137,7 +137,8 @@ async def _continue(run: Run, ports: AgentPorts, prompt: Prompt, locator: str) -
     if ports.skill_changes is not None and ports.skill_changes.is_due():
         await ports.skill_changes.record(run)
     if needs_room(run, ports):
-        return await make_room(run, ports)  # check limits and messages again: compacting costs tokens and time
+        # Check limits and messages again: compacting costs tokens and time.
+        return await make_room(run, ports)
     try:
         await ask_model(run, ports, prompt)
     except ModelError as error:

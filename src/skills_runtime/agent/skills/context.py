@@ -56,9 +56,10 @@ _MENTION_SIGNS = ("$", "/")
 def library_for(resolved: "Resolved", options: AgentOptions, variables: Mapping[str, str]) -> Library:
     """Return the skills of a run, with the variables that users were asked for."""
     if options.library is None:
+        # Loads all of the settings code, which importing an agent must not.
         from skills_runtime.skills import (
             load_library,
-        )  # loads all of the settings code, which importing an agent must not
+        )
 
         library = load_library(resolved, variables)
         return library.without(options.disabled_skills) if options.disabled_skills else library

@@ -70,9 +70,10 @@ class SkillPermissions:
         """Return whether the user trusts the skill: it is in a trusted directory, or was installed with consent."""
         if skill.directory is None or skill.space_id in self._project_spaces:
             return False
+        # Loads all of the settings code, which most runs do not need.
         from skills_runtime.skills.install import (
             consented,
-        )  # loads all of the settings code, which most runs do not need
+        )
 
         try:
             return not is_installed(skill.directory) or consented(skill.directory)

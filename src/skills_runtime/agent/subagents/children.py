@@ -83,8 +83,8 @@ class ChildRuns(UsageTracker):
         self._work: dict[str, tuple[asyncio.Task[RunResult], Control]] = {}
         self._budget = options.budget or budget
         self._shared = shared_budget or SharedBudget(run.view)
+        # Children that an earlier process started: it may have died before their usage was logged.
         self._uncounted = list(run.state.children)
-        """Children that an earlier process started: it may have died before their usage was logged."""
 
     def catch_up(self) -> None:
         """Record the usage of children that an earlier process did not record."""

@@ -26,7 +26,7 @@ def prepare(cwd: str, script: str) -> None:
         tree = ast.parse(source, path)
         _code[path] = compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return  # the child tells it as Python would
+        return  # the child reports the error as Python would
     own = _own_modules(cwd) | SKIPPED_MODULES
     imported: set[str] = set()
     for node in ast.walk(tree):
@@ -37,7 +37,8 @@ def prepare(cwd: str, script: str) -> None:
     for name in sorted(imported):
         root = name.partition(".")[0]
         if root in sys.stdlib_module_names and root not in own:
-            with suppress(ImportError, OSError):  # the child meets it again, where it belongs
+            # The child gets the same error and reports it.
+            with suppress(ImportError, OSError):
                 __import__(name)
     gc.freeze()
 
@@ -49,10 +50,10 @@ def _own_modules(directory: str) -> "set[str]":
 def run(directory: str, script: str) -> int:
     """Run a script as the interpreter would and return its exit code."""
     path = os.path.join(directory, script)
-    # What every interpreter has imported before it runs a script.
+    # Modules that every interpreter imports before it runs a script.
     at_start = getattr(sys.modules.get(__package__ or ""), "AT_START", frozenset[str]())
     for name in _own_modules(directory) & (sys.modules.keys() - at_start):
-        del sys.modules[name]  # the skill's own module of that name comes first
+        del sys.modules[name]  # so that the skill's own module of that name wins
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=path, __builtins__=__builtins__, __cached__=None, __annotations__={})
     sys.modules["__main__"] = module

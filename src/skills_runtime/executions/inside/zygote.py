@@ -44,7 +44,8 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 def main() -> NoReturn:
     """Serve requests from the socket on standard input until it is closed."""
     if os.getppid() != 1 or os.getpid() > MAX_FIRST_PID:
-        os._exit(OUTSIDE)  # not alone behind a fence, where killing everybody would be murder
+        # Not alone in a PID namespace: killing every process would hit others.
+        os._exit(OUTSIDE)
     control = socket.socket(fileno=os.dup(0))
     devnull = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for number in range(3):
@@ -52,7 +53,8 @@ def main() -> NoReturn:
     _find_mounts()
     _prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.nice(NICENESS)
-    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))  # queues would outlive their execution unseen
+    # Message queues would outlive their execution unseen.
+    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))
     gc.freeze()
     control.send(b'{"ready": true}')
     initial = _fingerprint()
@@ -61,16 +63,17 @@ def main() -> NoReturn:
         size, streams = _receive(control, buffer)
         if not size:
             os._exit(0)
-        # Nobody looks into this process or takes its descriptors, from before anybody else is here.
+        # Before a child exists: not dumpable, so that no child may inspect this process or take its descriptors.
         _prctl(SET_DUMPABLE, 0, 0, 0, 0)
         if not streams:
-            if size > 1:  # else it is the wish to end an execution that has ended already
+            # One byte is a late request to end an execution that has ended already.
+            if size > 1:
                 scripts.prepare(**json.loads(buffer[:size]))
             continue
         child = _start(buffer[:size], streams)
         for stream in streams:
             os.close(stream)
-        buffer[:size] = bytes(size)  # the next child must not find it
+        buffer[:size] = bytes(size)  # the next child must not see it
         code = _wait_for_exit(control, child)
         usable = _is_clean() and _fingerprint() == initial
         control.send(json.dumps({"exited": code, "usable": usable}).encode())
@@ -98,7 +101,7 @@ def _wait_for_exit(control: socket.socket, child: int) -> int:
             elif control.recv(16):
                 os.kill(-1, signal.SIGKILL)
             else:
-                os._exit(0)  # nobody is interested any more; the fence falls with this process
+                os._exit(0)  # the client is gone; the sandbox ends with this process
     os.close(child_fd)
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
@@ -138,7 +141,7 @@ def _empty_directory(directory: str, remaining: int) -> int:
             elif is_directory:
                 shutil.rmtree(entry.path)
             else:
-                os.unlink(entry.path)  # noqa: PTH108 - nothing more is imported than has to be
+                os.unlink(entry.path)  # noqa: PTH108 - avoids further imports
     return remaining
 
 
@@ -199,7 +202,7 @@ def _run_child(message: bytearray, streams: "list[int]") -> NoReturn:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
         os.closerange(3, 4096)
-        os.setpgid(0, 0)  # a session of its own would be as urgent as any other again
+        os.setpgid(0, 0)  # a session of its own would reset the priority (autogroup)
         request: dict[str, Any] = json.loads(bytes(message))
         os.environ.update(request["environment"])  # noqa: TID251 - its own
         os.chdir(request["cwd"])

@@ -41,13 +41,13 @@ def connect(runtime_dir: RuntimeDirectory, deadline: float | None) -> socket.soc
                 connection.settimeout(_remaining(deadline))
                 connection.connect(runtime_dir.address)
                 break
-            except BlockingIOError:  # too many wait already
+            except BlockingIOError:  # the backlog of the socket is full
                 time.sleep(RETRY_SECONDS)
         check_peer(connection)
     except OSError as error:
         connection.close()
         if error.errno in (errno.ENOENT, errno.ECONNREFUSED):
-            raise NoServer(f"no runtime server serves `{runtime_dir.workspace_root}`") from None
+            raise NoServer(f"no runtime server runs for `{runtime_dir.workspace_root}`") from None
         raise _connection_error(error) from error
     except BaseException:
         connection.close()
@@ -61,7 +61,7 @@ def read_server_info(runtime_dir: RuntimeDirectory) -> ServerInfo:
     try:
         return msgspec.json.decode(data or b"", type=ServerInfo)
     except msgspec.DecodeError:
-        raise NoServer(f"`{runtime_dir.path / SERVER}` does not tell of a server") from None
+        raise NoServer(f"`{runtime_dir.path / SERVER}` does not describe a server") from None
 
 
 def send_request(
@@ -79,10 +79,11 @@ def send_request(
     )
     if len(request) > protocol.MAX_REQUEST:
         raise ValidationFailed(
-            f"a request has {protocol.MAX_REQUEST} bytes at most", hint="write what is longer to a file"
+            f"a request may have at most {protocol.MAX_REQUEST} bytes", hint="write longer data to a file"
         )
     try:
-        with suppress(BrokenPipeError):  # refused before all was said; why can be read
+        # Refused before the whole request was sent; the answer has the reason.
+        with suppress(BrokenPipeError):
             connection.settimeout(_remaining(deadline))
             connection.sendall(request)
         answer = bytearray()
@@ -94,12 +95,12 @@ def send_request(
             answer += piece
     except ConnectionResetError:
         # The kernel says so only when a part of the request was never read, so nothing can have been done.
-        raise NoServer("the runtime server has left") from None
+        raise NoServer("the runtime server has exited") from None
     except OSError as error:
         raise _connection_error(error) from error
     if not answer.endswith(b"\n"):
         text = f"the runtime server died before it answered `{method}`"
-        raise ToolError("unknown", text, hint="see what was done, then ask again")
+        raise ToolError("unknown", text, hint="check what was done, then retry")
     return protocol.parse_answer(bytes(answer))
 
 
@@ -119,11 +120,11 @@ def _connection_error(error: OSError) -> ToolError:
 READY = 3
 """Descriptor on which the server reports that it is ready, or why it failed."""
 
+# Forks before loading anything, so that init adopts the server and it never becomes a zombie.
 _BOOT = (
     "import os, sys; os.fork() and os._exit(0); os.setsid(); os.chdir('/'); sys.path.append(sys.argv[1]);"
     " from skills_runtime.engine.runtime_server import main; main(sys.argv[2:])"
 )
-"""Forks before loading anything, so that init adopts the server and it never becomes a zombie."""
 
 _PACKAGES = str(Path(__file__).parents[3])
 
@@ -150,7 +151,7 @@ def start_server(
         if not answer:
             raise ToolError(
                 "unknown",
-                "the runtime server ended before it served",
+                "the runtime server ended before it was ready",
                 hint=f"see `{runtime_dir.path / STANDARD_ERROR}`",
             )
         protocol.parse_answer(answer)
@@ -162,12 +163,12 @@ def _spawn(
     runtime_dir: RuntimeDirectory, environment: Mapping[str, str], ready_fd: int, *, idle_seconds: float
 ) -> None:
     if not sys.executable:
-        raise ToolError("unknown", "no Python interpreter is known to start a server with", hint="see `sys.executable`")
+        raise ToolError("unknown", "no Python interpreter is available to start a server", hint="see `sys.executable`")
     logs = [runtime_dir.open_log(STANDARD_OUTPUT), runtime_dir.open_log(STANDARD_ERROR)]
     try:
         pid = os.posix_spawn(
             sys.executable,
-            # -P: the directory somebody happens to stand in must not offer modules.
+            # -P: never import from the working directory.
             [sys.executable, "-P", "-c", _BOOT, _PACKAGES, str(runtime_dir.workspace_root), repr(idle_seconds)],
             {name: value for name, value in environment.items() if name not in (MARKER, PROCESS_MARKER)},
             file_actions=[
@@ -191,5 +192,5 @@ def report_ready(error: SkillsRuntimeError | None = None) -> None:
     try:
         os.write(READY, protocol.success({"pid": os.getpid()}) if error is None else protocol.failure(error))
         os.close(READY)
-    except OSError:  # started by hand, or whoever wanted it has gone
+    except OSError:  # started by hand, or its starter has exited
         return

@@ -53,7 +53,7 @@ async def read_request(reader: asyncio.StreamReader, *, seconds: float = READ_SE
         return error.partial
     except asyncio.LimitOverrunError:
         raise ValidationFailed(
-            f"a request has {MAX_REQUEST} bytes at most", hint="write what is longer to a file in the workspace"
+            f"a request may have at most {MAX_REQUEST} bytes", hint="write longer data to a file in the workspace"
         ) from None
     except TimeoutError:
         raise ToolError(
@@ -69,7 +69,7 @@ def parse_request(data: bytes, *, secret: str) -> Request:
         raise ValidationFailed(
             "the request is not a JSON object with `method`, `params` and `secret`", hint="see `RuntimeClient`"
         ) from None
-    # Compared in constant time: how long a refusal takes says nothing of the secret.
+    # Constant time, so that the duration of a refusal reveals nothing about the secret.
     if not hmac.compare_digest(request.secret.encode(errors="surrogatepass"), secret.encode()):
         raise AccessRefused("the secret is wrong", hint="read it from `server.json`, after connecting")
     return request
@@ -93,7 +93,7 @@ def parse_answer(answer: bytes) -> Any:
     try:
         decoded = msgspec.json.decode(answer, type=Answer)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise ToolError("unknown", "what answered is not a runtime server", hint="stop it, and try again") from None
+        raise ToolError("unknown", "the peer is not a runtime server", hint="stop it, and try again") from None
     if decoded.ok:
         return decoded.data
     kind = "unknown" if decoded.error_kind in (None, INTERNAL) else decoded.error_kind
@@ -129,7 +129,7 @@ def check_peer(connection: "socket.socket | SocketLike", *, user: int | None = N
 
 
 def is_hung_up(descriptor: int) -> bool:
-    """Whether the peer has closed the connection, not only its sending side."""
+    """Return whether the peer has closed the connection, not only its sending side."""
     poll = select.poll()
     poll.register(descriptor, 0)
     return any(events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0))

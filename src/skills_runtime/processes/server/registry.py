@@ -112,11 +112,11 @@ class Registry:
         self._runtime_dir.write(REGISTRY, msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
 
 
-PATIENCE_MS = 5000
+EXIT_TIMEOUT_MS = 5000
 """How long killed processes may take to exit."""
 
+# Limits the attempts against processes that fork faster than they are killed.
 ROUNDS = 100
-"""Limits the attempts against processes that fork faster than they are killed."""
 
 
 class Cleanup(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,7 +198,7 @@ def _wait_for_exit(watched: dict[int, ProcessIdentity]) -> set[ProcessIdentity]:
         poll.register(descriptor, select.POLLIN)
     remaining = dict(watched)
     while remaining:
-        ready = poll.poll(PATIENCE_MS)
+        ready = poll.poll(EXIT_TIMEOUT_MS)
         if not ready:
             break
         for descriptor, _ in ready:

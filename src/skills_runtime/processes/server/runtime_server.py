@@ -37,7 +37,7 @@ class Listener:
         runtime_dir.remove(SOCKET)  # of a server that died
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            # A socket takes its mode from the descriptor when it is bound: there is no moment at which others could.
+            # bind() takes the mode from the descriptor, so no other user can connect at any moment.
             os.fchmod(self.socket.fileno(), FILE_MODE)
             self.socket.bind(runtime_dir.address)
             self.socket.setblocking(False)  # noqa: FBT003 - it has no name
@@ -119,12 +119,13 @@ class RuntimeServer:
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until stopped or idle; return when all sessions and connections are closed."""
-        # Whoever has reached the socket finds the secret that belongs to it.
+        # Written before the socket accepts, so that a client always finds the matching secret.
         self._runtime_dir.write(SERVER, msgspec.json.encode(self._info()) + b"\n")
         listener = Listener(self._runtime_dir)
         try:
             server = await asyncio.start_unix_server(self._on_connect, sock=listener.socket, limit=protocol.MAX_REQUEST)
-            with suppress(ValueError, RuntimeError):  # not in the main thread: whoever started it stops it
+            # Not in the main thread: its starter stops it.
+            with suppress(ValueError, RuntimeError):
                 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                     asyncio.get_running_loop().add_signal_handler(number, self.stop)
             watch = asyncio.create_task(self._watch(listener), name="idle")
@@ -141,13 +142,13 @@ class RuntimeServer:
         self._stopping.set()
 
     async def _end(self) -> None:
-        await self._sessions.close_all()  # whoever waits for one of them is told its end
+        await self._sessions.close_all()  # clients that wait for one receive its end
         if self._connections:
             _, late = await asyncio.wait(self._connections, timeout=SHUTDOWN_GRACE_SECONDS)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        await self._sessions.close_all()  # what was just being started
+        await self._sessions.close_all()  # sessions that were being started
         await self._children.aclose()
         self._runtime_dir.remove(SERVER)
 
@@ -185,10 +186,10 @@ class RuntimeServer:
         try:
             check_peer(writer.get_extra_info("socket"))
             if len(self._connections) > MAX_CONNECTIONS:
-                raise ValidationFailed(f"{MAX_CONNECTIONS} clients are served already", hint="try again later")
+                raise ValidationFailed(f"{MAX_CONNECTIONS} clients are connected already", hint="try again later")
             received = await protocol.read_request(reader)
             if not received:
-                return b""  # somebody who only wanted to know whether a server is there
+                return b""  # a client that only checked whether a server exists
             request = protocol.parse_request(received, secret=self._secret)
         except SkillsRuntimeError as error:
             return protocol.failure(error)
@@ -253,7 +254,7 @@ async def _wait_for_disconnect(reader: asyncio.StreamReader, writer: asyncio.Str
 
 def _encode_outcome(work: "asyncio.Task[Any]") -> bytes:
     if work.cancelled():
-        return b""  # nobody is there to be told
+        return b""  # the client is gone
     error = work.exception()
     if error is None:
         return protocol.success(work.result())

@@ -50,8 +50,8 @@ class ServedNetwork:
 Encoding = Literal["text", "base64"]
 
 MAX_SESSIONS = 64
+# Ended sessions whose end can be read again, because the answer may have been lost.
 MAX_ENDED = 64
-"""Ended sessions whose end can be read again, because the answer may have been lost."""
 
 OUTPUT_BYTES = 8 * MEBIBYTE
 """Limit for unread output; more loses its middle, and says so."""
@@ -245,7 +245,7 @@ class ServedSessions:
         self._registry.end(*(number for number, session in self._sessions.items() if not session.running))
 
     async def _start(self, request: ProcessRequest, size: Size) -> Session:
-        # The fence looks at the workspace, which may take a while, and others want to be served.
+        # Planning scans the workspace, which may take a while; other requests are served meanwhile.
         plan = await asyncio.to_thread(self._sandbox.plan, request)
         created_at_ms = milliseconds(self._clock)
         number, entry = self._registry.begin(created_at_ms=created_at_ms)

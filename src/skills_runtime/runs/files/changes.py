@@ -56,10 +56,11 @@ _MAX_NAME_BYTES = 200
 def replace(handle: PathHandle, data: bytes, mode: int) -> str | None:
     """Replace a regular file atomically, or create it; return the digest of the old content."""
     like, digest = None, None
+    # Fails for a read-only file, which must not be replaced.
     with (
         suppress(FileNotFoundError),
         open_handle(handle, os.O_RDWR) as fd,
-    ):  # fails for a read-only file, which must not be replaced
+    ):
         like, digest = os.fstat(fd), hash_open_file(fd)
     draft = StagedFile(handle.name, FILE_MODE if like else mode, dir_fd=handle.parent)
     try:

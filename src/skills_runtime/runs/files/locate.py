@@ -187,7 +187,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_text(name: str) -> bool:
-    """Whether a name from the disk was valid UTF-8."""
+    """Return whether a name from the disk was valid UTF-8."""
     return not any("\ud800" <= char <= "\udfff" for char in name)
 
 
@@ -258,7 +258,7 @@ def check_unclaimed(policy: PathPolicy, location: Location) -> None:
     """Raise while the file is executed outside the sandbox, as it was approved."""
     if is_claimed(policy.root(location.mount).joinpath(*location.parts)):
         raise WriteRefused(
-            f"`{escape_path(str(location))}` is being run with more rights than the sandbox gives",
+            f"`{escape_path(str(location))}` is being executed with more rights than the sandbox grants",
             hint="change it when that has ended",
         )
 
@@ -316,7 +316,7 @@ def _open_without_hard_links(handle: PathHandle, flags: int) -> int:
 
 
 def _is_stable(handle: PathHandle, fd: int) -> bool:
-    """Whether the open file is the one of that name, without another hard link during the check.
+    """Return whether the open file is the one of that name, without another hard link during the check.
 
     A link that is created and removed between two samples changes the ctime, which kernels before 6.13 store only
     coarsely; hence many samples. During an unlink the name can still resolve although `st_nlink` has dropped, so the

@@ -274,7 +274,7 @@ def _is_private(policy: PathPolicy, location: Location) -> bool:
 
 
 def _is_in_a_run(policy: PathPolicy, location: Location) -> bool:
-    """Whether the location is inside a run directory, anywhere in a shared workspace."""
+    """Return whether the location is inside a run directory, anywhere in a shared workspace."""
     if not policy.private_names:
         return False
     directory = policy.base
@@ -296,7 +296,7 @@ def _holds_variables(location: Location) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a file of this name holds secrets, which tools may not read."""
+    """Return whether a file of this name holds secrets, which tools may not read."""
     return is_secret_file(fold_name(name))
 
 

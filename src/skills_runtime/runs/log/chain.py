@@ -222,7 +222,7 @@ class Verifier:
         return fault
 
     def is_successor(self, previous: bytes, line: bytes) -> bool:
-        """Whether `line` is a valid successor of `previous`: then the damage is in the middle, not at the end."""
+        """Return whether `line` is a valid successor of `previous`: the damage is not at the end then."""
         parts = split_line(line)
         if parts is None:
             return False
@@ -281,7 +281,7 @@ class Verifier:
 
 
 def _looks_like_successor(previous: bytes, line: bytes) -> bool:
-    """Whether the sequence numbers are consecutive; all that can be checked without the key."""
+    """Return whether the sequence numbers are consecutive; all that can be checked without the key."""
     try:
         first, second = decode_wire(previous), decode_wire(line)
     except msgspec.MsgspecError:

@@ -41,7 +41,7 @@ def _tag(secret: bytes, run_id: str, position: Position) -> str:
 
 
 def is_in_log(fd: int, position: Position) -> bool:
-    """Whether a line with that seal ends at that offset of the log."""
+    """Return whether a line with that seal ends at that offset of the log."""
     line = read_line_before(fd, position.offset)
     parts = split_line(line) if line is not None else None
     return parts is not None and is_equal(parts[1], position.head.encode())
@@ -128,7 +128,7 @@ _decode_signed = build_decoder(_Signed)
 
 
 def is_snapshot_due(position: Position, last: SnapshotHeader | None) -> bool:
-    """Whether a snapshot is due; the interval grows with the state, so that the total cost stays linear."""
+    """Return whether a snapshot is due; the interval grows with the state, so that the total cost stays linear."""
     since = position.offset - (last.position.offset if last else 0)
     return since >= max(MIN_SNAPSHOT_INTERVAL_BYTES, SNAPSHOT_GROWTH_FACTOR * (last.size if last else 0))
 

@@ -24,8 +24,8 @@ from skills_runtime.ports import Disk
 from skills_runtime.runs.log.chain import Position
 from skills_runtime.storage import sync_path
 
+# Magic numbers of file systems where `syncfs` is reliable: ext, XFS, Btrfs, F2FS, tmpfs.
 SYNCFS_FILE_SYSTEMS = frozenset({0xEF53, 0x58465342, 0x9123683E, 0xF2F52010, 0x01021994})
-"""Magic numbers of file systems where `syncfs` is reliable: ext, XFS, Btrfs, F2FS, tmpfs."""
 _SYNCFS_ERRORS_SINCE = (5, 8)
 """The first Linux version whose `syncfs` reports write errors."""
 
@@ -63,7 +63,7 @@ class SystemDisk:
 
 
 def can_sync_file_system(fd: int) -> bool:
-    """Whether `syncfs` works on this file system and reports errors."""
+    """Return whether `syncfs` works on this file system and reports errors."""
     if not _reports_sync_errors():
         return False
     buffer = ctypes.create_string_buffer(256)
@@ -243,7 +243,8 @@ class Committer:
 
 def sync_all(batch: Mapping[Committable, Waiters]) -> None:
     """Sync a batch of logs and notify their waiters."""
-    waiting, flushes = dict(batch), dict[Committable, Flush]()  # waiters to notify; flushes to settle
+    # Waiters to notify; flushes to settle.
+    waiting, flushes = dict(batch), dict[Committable, Flush]()
     try:
         for log in batch:
             try:
@@ -274,7 +275,8 @@ def _sync_together(flushes: Mapping[Committable, Flush]) -> Sequence[Committable
             return ()
         sync_file_system(fd)
     except OSError:
-        return ()  # perhaps from another program's file: sync each log on its own to find out
+        # Perhaps from another program's file: sync each log on its own to find out.
+        return ()
     return group
 
 
@@ -327,7 +329,8 @@ def get_committer(device: int) -> Committer:
 
 def _reset() -> None:
     global _mutex
-    _mutex = threading.Lock()  # another thread may have held it when the process was forked
+    # Another thread may have held it when the process was forked.
+    _mutex = threading.Lock()
     _committers.clear()
 
 

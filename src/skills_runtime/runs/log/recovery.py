@@ -47,8 +47,10 @@ class RunLock:
 
     def __init__(self, path: Path | str) -> None:
         self._fd = self._acquire(path)
-        with suppress(OSError):  # the pid is only informative; a full disk does not weaken the lock
-            os.pwrite(self._fd, b"%-19d\n" % os.getpid(), 0)  # fixed width overwrites the previous pid completely
+        # The pid is only informative; a full disk does not weaken the lock.
+        with suppress(OSError):
+            # Fixed width overwrites the previous pid completely.
+            os.pwrite(self._fd, b"%-19d\n" % os.getpid(), 0)
 
     def release(self) -> None:
         """Release the lock."""
@@ -62,7 +64,8 @@ class RunLock:
             if not try_lock(fd):
                 holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
                 os.close(fd)
-                name = Path(path).parent.name  # may be a sub-agent of the run that the user named
+                # May be a sub-agent of the run that the user named.
+                name = Path(path).parent.name
                 message = f"another process (pid {holder or 'unknown'}) is writing the run `{name}`"
                 raise LogLocked(message, run_id=name)
             with suppress(FileNotFoundError):
@@ -115,7 +118,8 @@ def recover(fd: int, verifier: Verifier, *, adopting: bool = False) -> Recovery:
 
 
 def _refuse_damage(verifier: Verifier, bad: Line, fault: Fault, remaining: Iterator[Line]) -> None:
-    broken = fault == "prefix"  # sealed with our key, so the lines before it are the ones that changed
+    # Sealed with our key, so the lines before it are the ones that changed.
+    broken = fault == "prefix"
     previous = bad.data
     for line in remaining:
         broken = broken or (line.complete and verifier.is_successor(previous, line.data))

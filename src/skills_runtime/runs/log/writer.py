@@ -62,8 +62,8 @@ TEXTLESS_PAYLOADS: frozenset[type[Payload]] = frozenset(
 
 MAX_PAYLOAD_BYTES = MAX_LINE_BYTES - 4096
 """Leaves room for the other fields of a line."""
+# How long `commit_soon` waits for a commit that would sync the same lines.
 SOON_SECONDS = 0.005
-"""How long `commit_soon` waits for a commit that would sync the same lines."""
 
 _numbers = itertools.count()
 _encode_json = msgspec.json.Encoder().encode
@@ -348,6 +348,7 @@ class EventLog:
 
     def _checkpoint(self, position: Position) -> None:
         if position.offset - self._checkpointed >= CHECKPOINT_INTERVAL_BYTES:
-            with suppress(OSError):  # a checkpoint only speeds up opening; the commit itself has succeeded
+            # A checkpoint only speeds up opening; the commit itself has succeeded.
+            with suppress(OSError):
                 self._checkpoints.add(position, self.key.secret)
             self._checkpointed = position.offset

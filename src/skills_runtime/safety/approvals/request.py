@@ -19,7 +19,7 @@ from skills_runtime.safety.sanitize import Fingerprint, sanitize
 
 SUMMARY_CHARS = 500
 SANDBOX_FACTS = ("effective", "adapter", "profile", "policy", "cwd")
-"""What of a fence an approval holds for; the rest differs from one start to the next."""
+"""The facts of a sandbox that an approval is bound to; the others differ from one start to the next."""
 
 
 class RequestDraft(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +151,10 @@ _SPECIAL = re.compile(r"[*?\[\]\\!]")
 
 
 def propose_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
-    """Build an allow rule for exactly this call; raise where no rule would say exactly that."""
+    """Build an allow rule for exactly this call; raise where no rule would say exactly that.
+
+    A skill's program is allowed with any input, as long as nothing in the skill changes.
+    """
     intent = request.intent
     if scope == "skill" and not intent.skill:
         raise ValidationFailed("the call belongs to no skill", hint="choose another scope")
@@ -160,7 +163,9 @@ def propose_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
         raise _no_rule("no rule can name its folder")
     # Names are unique within a file, and the same call may be allowed in several folders.
     folder_suffix = f"-{sha256(folder.encode()).hexdigest()[:6]}" if folder else ""
-    command = _command(intent)
+    # A rule for the content of a skill holds in an active sandbox only.
+    digest = (intent.skill_digest,) if intent.skill_digest and intent.fence.get("active") else ()
+    command = () if digest else _command(intent)
     if any(_SPECIAL.search(file.path) for file in intent.files):
         raise _no_rule("a name in it would mean other files too")
     return Rule(
@@ -173,6 +178,7 @@ def propose_rule(request: ApprovalRequest, scope: RuleScope) -> Rule:
         ),
         host=intent.hosts,
         skill=(intent.skill,) if intent.skill else (),
+        digest=digest,
         folder=folder,
         justification="approved by hand",
     )

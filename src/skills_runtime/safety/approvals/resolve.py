@@ -39,7 +39,7 @@ MAX_SHOWN = 80
 
 
 class InvalidDecision(ConfigError):
-    """An approver returned something else than a decision: an error of that program, and a decision of nobody."""
+    """An approver returned something else than a decision: an error of that program, which decides nothing."""
 
 
 class ApprovalContext(Protocol):
@@ -115,7 +115,7 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     remembered: dict[str, str] = {}
     """What was approved for the session in other runs of it, and by whom; added to as that happens."""
     undecided: dict[str, int] = {}
-    """How often nobody decided about a host while a command waited, by key; added to as that happens."""
+    """How often no decision was made about a host while a command waited, by key; added to as that happens."""
     folder: str = ""
     """The folder that a rule for this folder is limited to."""
 
@@ -165,7 +165,7 @@ async def _open_request(draft: RequestDraft, context: ApprovalContext, options: 
         expired = pending.expires_at and context.now() > pending.expires_at
         if not expired or context.approvals.find_decision(pending.approval_id) is not None:
             return pending
-        expired_message = f"nobody decided until {pending.expires_at}"
+        expired_message = f"no decision until {pending.expires_at}"
         void_request(context, pending.approval_id, pending.approval_key, reason="expired", message=expired_message)
     deadline = datetime.fromisoformat(context.now()) + timedelta(seconds=options.expires_sec)
     expires_at, approval_id = deadline.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), context.new_id("approval")
@@ -358,7 +358,7 @@ class BlockingApprover:
 async def ask_about_host(
     host: str, port: int, tool: str, context: ApprovalContext, options: AskOptions
 ) -> DecisionKind:
-    """Ask about a host for one command; withdraw a request that nobody decides, and raise `Undecided`."""
+    """Ask about a host for one command; withdraw a request without a decision, and raise `Undecided`."""
     details = {"host": host, "port": port}
     draft = RequestDraft(
         key=approval_key(NETWORK, details),
@@ -373,7 +373,7 @@ async def ask_about_host(
     if context.approvals.denials.get(draft.key, 0) >= MAX_QUESTIONS:
         return "denied"
     if options.undecided.get(draft.key, 0) >= MAX_QUESTIONS:
-        raise Undecided("nobody decided about this host before")
+        raise Undecided("no decision was made about this host before")
     timeout_ms = options.timeout_ms or MAX_WAIT_MS
     blocking = msgspec.structs.replace(
         options, approver=BlockingApprover(options.approver), timeout_ms=timeout_ms, expires_sec=timeout_ms / 1000 + 1
@@ -382,7 +382,7 @@ async def ask_about_host(
         settled = await ask(draft, context, blocking)
     except (Parked, asyncio.CancelledError) as error:
         is_timeout = isinstance(error, Parked) and not context.cancelled
-        message = f"nobody decided within {timeout_ms / 1000:g} s" if is_timeout else COMMAND_ENDED
+        message = f"no decision within {timeout_ms / 1000:g} s" if is_timeout else COMMAND_ENDED
         pending = context.approvals.find_by_call(context.call_id)
         if pending is not None:
             with suppress(LogError):  # the run may have ended, and its requests with it
@@ -393,5 +393,5 @@ async def ask_about_host(
         raise
     if settled.decision == "abort":
         return "abort"
-    # Whoever changes what is asked about has not said yes to this.
+    # A changed call is not the one that was approved.
     return "approved" if settled.decision in APPROVALS and settled.arguments_blob is None else "denied"

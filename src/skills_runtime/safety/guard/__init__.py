@@ -1,4 +1,4 @@
-"""The guard: reads what a call would do before it runs, and assesses its risk."""
+"""Analyze what a call would do before it runs, and assess its risk."""
 
 from typing import TYPE_CHECKING
 

@@ -13,14 +13,15 @@ _NO_VARIABLES: Mapping[str, str] = {}
 
 
 def read_line(line: str, environment: Mapping[str, str] = _NO_VARIABLES) -> Reading:
-    """Read what a shell line or script would do; `environment` holds variables whose values are known."""
-    from skills_runtime.safety.guard.reader import read_text  # loads the parser of shell, which is slow
+    """Analyze a shell line or script; `environment` holds variables with known values."""
+    # Loads the parser of shell, which is slow.
+    from skills_runtime.safety.guard.reader import read_text
 
     return read_text(line, environment)
 
 
 def read_argv(argv: Sequence[str], environment: Mapping[str, str] = _NO_VARIABLES) -> Reading:
-    """Read what a program would do that is started without a shell."""
+    """Analyze a program that is started without a shell."""
     from skills_runtime.safety.guard.reader import read_words  # as above
 
     return read_words(argv, environment)
@@ -29,21 +30,21 @@ def read_argv(argv: Sequence[str], environment: Mapping[str, str] = _NO_VARIABLE
 MANY_FILES = 25
 MANY_DELETED = 5
 LARGE_DIFF = 200_000
-"""Characters; a longer diff is not read before it is approved."""
+"""Characters; longer diffs are not analyzed."""
 
+# For tools that declare only their effect: idempotent calls are low risk, all others ask.
 _BY_EFFECT: Mapping[Effect, tuple[Level, str]] = {
     "read": ("low", ""),
     "idempotent": ("low", ""),
     "effectful": ("medium", "the tool declares that it changes something"),
 }
-"""A tool that says nothing but its effect: what can be done twice without harm is low, everything else asks."""
 
 _CONTROL_KEYS = re.compile(r"(?:[\x00-\x1f\x7f]|\x1b\[[0-9;]*[A-Za-z~])*")
-"""Keys that end, interrupt, leave or continue a program."""
+"""Keys that end, interrupt, leave or resume a program."""
 
 
 def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
-    """Put together everything the rules need to know of one call."""
+    """Collect everything the rules need to know about one call."""
     if intent is None:
         return Facts(
             tool=spec.name,
@@ -72,6 +73,8 @@ def assess(spec: ToolSpec, intent: Intent | None) -> Facts:
         files=intent.files,
         hosts=tuple(dict.fromkeys((*intent.hosts, *reading.hosts))),
         skill=intent.skill,
+        skill_digest=intent.skill_digest,
+        is_built_in=intent.is_built_in,
         directory=intent.directory,
         variables=tuple(sorted(intent.environment)),
         escalated=intent.escalated,
@@ -98,7 +101,7 @@ def _declared_risk(spec: ToolSpec) -> Risk:
 
 
 def _read_commands(intent: Intent) -> Reading:
-    """Read everything that a call would run, as one reading."""
+    """Analyze everything that a call would run, as one reading."""
     readings: list[Reading] = []
     if intent.line is not None:
         readings.append(read_line(intent.line, intent.environment))
@@ -119,7 +122,7 @@ def _read_commands(intent: Intent) -> Reading:
 
 
 def _read_typed(text: str) -> Reading:
-    """Read text for a program that already runs: whether it is a shell is not known, so it is read as if it were."""
+    # Input for a running program: it may or may not be a shell, so it is analyzed as shell code.
     if _CONTROL_KEYS.fullmatch(text):
         return Reading()
     reason = "is typed into a program that is not known"
@@ -135,7 +138,7 @@ def _variable_risks(environment: Mapping[str, str]) -> Iterator[Risk]:
 
 
 def _file_risk(touch: FileTouch) -> Risk:
-    """Assess where a file tool reaches, and what it does there."""
+    """Assess what a file tool accesses, and how."""
     from skills_runtime.safety.guard.paths import (  # its expressions are slow to compile
         CONTROL,
         assess_read,

@@ -1,4 +1,4 @@
-"""One simple command while it is assessed: its words, its context, and where findings are recorded."""
+"""One simple command under assessment: its words, its context, and where findings are recorded."""
 
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -10,15 +10,15 @@ from skills_runtime.safety.guard.paths import HARMLESS_SINKS, Assessment, assess
 from skills_runtime.safety.guard.syntax import Script
 from skills_runtime.safety.guard.words import Word, names
 
+# Redirections to these names open connections.
 NETWORK = ("/dev/tcp/", "/dev/udp/")
-"""Where a shell connects when a redirection names a file there."""
 
+# Programs for which `-` means standard output; for others it is a file name.
 _DASH_IS_OUTPUT = names("curl wget iconv uniq xxd gpg openssl")
-"""Programs to which `-` is the standard output; to others it is the name of a file."""
 
 
 def record_write(findings: Findings, target: Word, part: str, span: Span | None) -> None:
-    """Take note of a file that is written: by a redirection, or by what an option or an operand names."""
+    """Record a file that is written: by a redirection, an option or an operand."""
     path = normalize(target.shape)
     if target.is_process or (target.value is not None and (path in HARMLESS_SINKS or path.startswith("/dev/fd/"))):
         return
@@ -31,32 +31,32 @@ def record_write(findings: Findings, target: Word, part: str, span: Span | None)
 
 
 def record_path_host(findings: Findings, path: str) -> None:
-    """Take note of the host in a path that stands for a connection."""
+    """Record the host in a path that stands for a connection."""
     if path.count("/") > 3:
         findings.hosts[path.split("/")[3]] = None
 
 
 class StandardInput(msgspec.Struct, frozen=True):
-    """What a command gets on its standard input, when that is not the terminal."""
+    """What a command gets on its standard input, unless that is the terminal."""
 
     text: str | None = None
-    """All of it, when it is known."""
+    """The whole input, if known."""
     programs: tuple[str | None, ...] = ()
-    """Who wrote it; one whose name is not known is nothing."""
+    """The programs that write it; None for an unknown one."""
     byte_range: tuple[int, int] = (0, 0)
 
 
 class CommandContext(msgspec.Struct, frozen=True):
-    """What surrounds a command."""
+    """The surroundings of a command."""
 
     depth: int = 0
-    """How many wrappers stand around it."""
+    """Number of wrappers around it."""
     stdin: Callable[[], StandardInput] | None = None
-    """Asks for what it is fed, when it is fed at all."""
+    """Returns its input; None if it has none."""
     output_used: bool = False
-    """Whether its output is used by another command."""
+    """Whether another command uses its output."""
     in_test: bool = False
-    """Whether it stands inside of a test, which does not open the files it names."""
+    """Whether it is part of a test, which does not open the files it names."""
     unseen_arguments: bool = False
     """Whether unseen arguments are added to it, as by `xargs`."""
 
@@ -66,11 +66,11 @@ class CommandContext(msgspec.Struct, frozen=True):
 
 
 class CommandReader(Protocol):
-    """Reads what a command holds: the command it wraps, or code for a shell."""
+    """Analyzes what a command contains: the command it wraps, or code for a shell."""
 
     @property
     def findings(self) -> Findings:
-        """Return the collector of all findings."""
+        """The collector of all findings."""
         ...
 
     def is_known_program(self, name: str) -> bool:
@@ -82,7 +82,7 @@ class CommandReader(Protocol):
         ...
 
     def read_code(self, script: Script, text: str, byte_range: tuple[int, int], context: CommandContext) -> None:
-        """Read a text as shell."""
+        """Analyze a text as shell code."""
         ...
 
 
@@ -100,26 +100,26 @@ class Call:
         self.args = words[1:]
         self.context = context
         self.name = name
-        """What the program is called, without the directory it is kept in."""
+        """The name of the program, without its directory."""
 
     def add_risk(self, level: Level, reason: str, word: Word | None = None) -> None:
-        """Take a risk into account, caused by one word or by the whole command."""
+        """Record a risk, caused by one word or by the whole command."""
         start, end = self._byte_range(word)
         self.reader.findings.add_risk(level, reason, self.script.text_at(start, end), self.script.span(start, end))
 
     def add_assessment(self, assessment: Assessment | None, word: Word | None = None) -> None:
-        """Add the risk of an assessment, if there is one."""
+        """Record the risk of an assessment, if there is one."""
         if assessment is not None:
             self.add_risk(assessment[0], assessment[1], word)
 
     def add_write(self, word: Word) -> None:
-        """Take note of a file that an option or an operand has this program write."""
+        """Record a file that an option or an operand makes this program write."""
         if word.shape != "-" or self.name not in _DASH_IS_OUTPUT:
             start, end = self._byte_range(word)
             record_write(self.reader.findings, word, self.script.text_at(start, end), self.script.span(start, end))
 
     def mark_unclear(self, reason: str, word: Word | None = None, level: Level = "medium") -> None:
-        """Say that something is not understood."""
+        """Record that something is not understood."""
         start, end = self._byte_range(word)
         text, span = self.script.text_at(start, end), self.script.span(start, end)
         self.reader.findings.mark_unclear(reason, text, span)
@@ -136,14 +136,14 @@ class Call:
             self.reader.read_command(self.script, words, (context or self.context).nested())
 
     def read_code(self, word: Word, context: CommandContext | None = None) -> None:
-        """Read a word as code for a shell."""
+        """Analyze a word as shell code."""
         if word.value is None:
             self.mark_unclear("runs code that is only known when it runs", word, "high")
         else:
             self.reader.read_code(self.script, word.value, (word.start, word.end), (context or self.context).nested())
 
     def read_joined(self, words: list[Word], context: CommandContext | None = None) -> None:
-        """Read several words, put together with spaces, as code for a shell."""
+        """Analyze several words, joined with spaces, as shell code."""
         if any(word.value is None for word in words):
             self.mark_unclear("runs code that is only known when it runs", None, "high")
         elif words:
@@ -151,18 +151,18 @@ class Call:
             self.reader.read_code(self.script, text, byte_range, (context or self.context).nested())
 
     def has_short(self, letters: str) -> bool:
-        """Return whether one of these short options is option, alone or in a cluster."""
+        """Return whether one of these short options is given, alone or in a cluster."""
         return any(
             word.shape[:1] == "-" and word.shape[1:2] != "-" and any(letter in word.shape for letter in letters)
             for word in self.args
         )
 
     def long_values(self, name: str) -> Iterator[Word]:
-        """Return the values of a long option, also when its name is cut short; of `--name` alone the next word."""
+        """Return the values of a long option, including abbreviations; for `--name` alone, the next word."""
         return (value for _, value in self.long_options(name))
 
     def long_options(self, name: str) -> Iterator[tuple[str, Word]]:
-        """Yield the same values, each with the option as it is written."""
+        """Yield the same values, each with the option as written."""
         for index, word in enumerate(self.args):
             option = word.option
             if len(option) > 2 and option.startswith("--") and name.startswith(option[2:]):
@@ -172,9 +172,9 @@ class Call:
                     yield option, self.args[index + 1] if index + 1 < len(self.args) else word
 
     def has_long(self, *names: str) -> bool:
-        """Return whether one of these long options is option."""
+        """Return whether one of these long options is given."""
         return any(True for name in names for _ in self.long_values(name))
 
     def operands(self) -> list[Word]:
-        """Return the words that are no options; values of options may be among them."""
+        """Return the words that are no options; they may include values of options."""
         return [word for word in self.args if not word.option]

@@ -1,4 +1,4 @@
-"""What the guard finds out about a call: the values that the rules look at, and how they are collected."""
+"""Values that describe a call for the rules, and their collector."""
 
 from typing import Literal
 
@@ -10,12 +10,12 @@ from skills_runtime.text import one_line
 Level = Literal["low", "medium", "high"]
 LEVELS: tuple[Level, ...] = ("low", "medium", "high")
 Span = tuple[int, int]
-"""Where something stands in the text that was given, in characters."""
+"""Start and end in the original text, in characters."""
 MAX_PART_CHARS = 120
 
 
 class Risk(msgspec.Struct, frozen=True, kw_only=True):
-    """How bad a call could be, why, and which part of it is the reason."""
+    """How dangerous a call may be, why, and which part of it is the reason."""
 
     level: Level = "low"
     reason: str = ""
@@ -23,36 +23,36 @@ class Risk(msgspec.Struct, frozen=True, kw_only=True):
     part: str = ""
     """The words of the command, or the path, that caused it."""
     span: tuple[int, int] | None = None
-    """Where that part stands in the command line, in characters."""
+    """Position of that part in the command line, in characters."""
 
 
 class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """One program that a line would run, after everything around it was opened up."""
+    """One program that a line would run, without its wrappers."""
 
     words: tuple[str | None, ...]
-    """The program's name and its arguments; a word whose value only the running shell knows is nothing."""
+    """The program's name and its arguments; None for a word only the running shell knows."""
     text: str
-    """As it is written."""
+    """The source text."""
     span: tuple[int, int] | None = None
     depth: int = 0
-    """How many wrappers, such as `env` or `bash -c`, stand around it."""
+    """Number of wrappers around it, such as `env` or `bash -c`."""
     settled: bool = False
-    """Whether words that only the running shell knows can do no more than name what it looks at."""
+    """Whether its unknown words can only name what it reads."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command line would do, as far as it can be read."""
+    """What a command line would do, as far as it can be analyzed."""
 
     commands: tuple[SimpleCommand, ...] = ()
-    """Every program it would run: the wrappers themselves and what they wrap."""
+    """Every program it would run: wrappers and what they wrap."""
     writes: tuple[str | None, ...] = ()
-    """The files its redirections write; one whose name only the running shell knows is nothing."""
+    """The files its redirections write; None for a name only the running shell knows."""
     reads: tuple[str | None, ...] = ()
-    """The files its redirections read: names; where one is not certain, nothing and what is written of it."""
+    """The files its redirections read: each name, or None and the known text of an uncertain one."""
     hosts: tuple[str, ...] = ()
     """The hosts it names."""
     unclear: str = ""
-    """What could not be understood; empty when everything was."""
+    """What was not understood; empty if everything was."""
     risk: Risk = Risk()
 
 
@@ -67,8 +67,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FileTouch, ...] = ()
     hosts: tuple[str, ...] = ()
     skill: str = ""
+    skill_digest: str = ""
+    is_built_in: bool = False
+    """Whether the skill is part of the runtime."""
     directory: str = "."
-    """Where its commands start, as the call names it."""
+    """The working directory of the call."""
     variables: tuple[str, ...] = ()
     """The names of the environment variables it sets."""
     escalated: bool = False
@@ -80,8 +83,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     risk: Risk = Risk()
 
 
+# Bounds the nodes and words of one analysis; the rest is reported as unclear.
 MAX_WORK = 20_000
-"""Nodes and words of one reading; what is left after that is not read, and said to be unclear."""
 
 
 class Findings:
@@ -100,19 +103,19 @@ class Findings:
         self._risk: tuple[str, str, Span | None] = ("", "", None)
 
     def add_risk(self, level: Level, reason: str, part: str, span: Span | None) -> None:
-        """Take a risk into account; the first of the worst ones is kept."""
+        """Record a risk; among equals the first stays."""
         height = LEVELS.index(level)
         if height > self._level_index:
             self._level_index = height
             self._risk = (reason, part, span)
 
     def mark_unclear(self, reason: str, part: str, span: Span | None) -> None:
-        """Take note of something that is not understood."""
+        """Record something that is not understood."""
         self.unclear = self.unclear or reason
         self.add_risk("medium", reason, part, span)
 
     def spend(self, work: int = 1) -> bool:
-        """Return whether there is work left to spend."""
+        """Return whether the work limit allows more work."""
         self.work += work
         if self.work <= MAX_WORK:
             return True
@@ -120,7 +123,7 @@ class Findings:
         return False
 
     def reading(self) -> Reading:
-        """Return everything as one value."""
+        """Return all findings as one value."""
         reason, part, span = self._risk
         return Reading(
             commands=tuple(self.commands),

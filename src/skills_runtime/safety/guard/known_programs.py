@@ -1,4 +1,4 @@
-"""What is known of programs, hosts and environment variables by their names alone, as tables."""
+"""Tables of programs, hosts and environment variables that are known by name."""
 
 import re
 
@@ -12,9 +12,9 @@ INERT = names(
     echo printf true false : test [ [[ exit return break continue shift wait sleep seq expr basename dirname pwd kill
     """
 )
-"""Programs whose arguments are harmless by themselves."""
+"""Programs whose arguments are harmless."""
 
-PLAIN = names(
+READ_ONLY_PROGRAMS = names(
     """
     : [ [[ arch b2sum b3sum base32 base64 basename basenc break cat cd cksum cmp col colrm column comm continue
     cut df diff dirname dirs du echo egrep exit expand expr factor false fgrep fmt fold free grep groups head
@@ -28,7 +28,7 @@ PLAIN = names(
 DECLARE = names("declare typeset export readonly local unset")
 
 LISTERS = names("ls stat test [ [[ realpath readlink basename dirname mkdir cd pushd du exa eza tree touch")
-"""They see names and sizes of files, not what is in them."""
+"""Programs that see names and sizes of files, not their content."""
 
 LOW = names(
     """
@@ -147,7 +147,7 @@ READ_ONLY_USES: dict[str, re.Pattern[str]] = {
     "timedatectl": re.compile(r"status|"),
     "hostnamectl": re.compile(r"status|"),
 }
-"""Uses of dangerous programs that only look."""
+"""Read-only uses of dangerous programs."""
 
 
 def assess_by_name(name: str) -> tuple[Level, str]:
@@ -180,7 +180,7 @@ def program_name(word: str) -> str:
 
 
 def find_url_hosts(text: str) -> list[str]:
-    """Return the hosts that a word names by an address or a login."""
+    """Return the hosts in the URLs or logins of a word."""
     hosts = [match.strip("[]").lower() for match in _URL.findall(text)]
     login = _LOGIN.match(text)
     return [*hosts, login[1].lower()] if login else hosts
@@ -207,7 +207,8 @@ _CODE = names(
     ZSTD_CLEVEL
     """
 )
-"""Names of start-up files, of options, and of programs that other programs run."""
+"""Names of start-up files, options, and programs that other programs run."""
+# Variables with these prefixes are settings of programs, which include plugins and commands.
 _CODE_PREFIXES = names(
     """
     ANSIBLE_ ANT_ APT_CONFIG ASDF_ BAT_ BUNDLE_ BUN_ CABAL_ CCACHE_ CGO_ CMAKE_ COMPOSER CONDA_ CONTAINERS_
@@ -217,7 +218,6 @@ _CODE_PREFIXES = names(
     R_LIBS SCCACHE_ TEXMF TF_CLI_ TMUX TOX_ VAGRANT_ VIRTUALENV_ YARN_
     """
 )
-"""How the names begin by which programs take their settings, and with those their plugins and commands."""
 _CODE_START = re.compile("|".join(sorted(_CODE_PREFIXES)))
 _HARMLESS = re.compile(
     r"GIT_(?:AUTHOR|COMMITTER)_\w+|GIT_TERMINAL_PROMPT|GIT_OPTIONAL_LOCKS|LESSCHARSET"
@@ -233,7 +233,7 @@ _MEDIUM = re.compile(
 
 
 def assess_variable(name: str, value: str | None) -> tuple[Level, str] | None:
-    """Assess setting a variable; return nothing where it is harmless."""
+    """Assess setting a variable; None if it is harmless."""
     name = name.removesuffix("+").split("[", 1)[0]
     if _HARMLESS.fullmatch(name) or (_SHOWING.fullmatch(name) and value in _SHOWS):
         return None

@@ -1,4 +1,4 @@
-"""Paths that matter: whose they are, and what reading or writing them could do."""
+"""Sensitive paths: their owners, and the risk of reading or writing them."""
 
 import posixpath
 import re
@@ -76,15 +76,15 @@ _EXAMPLES = tuple(
         "/".join(("", "root", ".ssh", "id_rsa")),
     )
 )
-"""What a pattern must not match."""
+"""Texts that a pattern must not match."""
 
 
 _ALIAS = re.compile(r"^/+proc/+[^/]+(?:/+task/+[^/]+)?/+cwd(?=/|$)")
-"""The kernel's name for the working directory of a process."""
+"""The kernel's alias of a process's working directory."""
 
 
 def normalize(shape: str) -> str:
-    """Normalize a path; a leading `../..` before a system directory is taken to reach the root."""
+    """Normalize a path; a leading `../..` before a system directory is assumed to reach the root."""
     if "/" not in shape:
         return shape
     path = posixpath.normpath(_ALIAS.sub(".", shape) if "/proc" in shape else shape)
@@ -100,7 +100,7 @@ def may_be_sensitive(text: str) -> bool:
 
 
 def assess_read(shape: str) -> Assessment | None:
-    """Assess reading a path; return nothing where it is harmless."""
+    """Assess reading a path; None if it is harmless."""
     path = normalize(shape)
     if _CONTROL.search(path):
         return "high", CONTROL
@@ -148,7 +148,7 @@ def assess_write(shape: str) -> Assessment:
 
 
 def is_broad_target(shape: str) -> bool:
-    """Return whether removing or changing all below this could hit more than a part of the working directory."""
+    """Return whether a recursive change could affect more than a part of the working directory."""
     path = normalize(shape).rstrip("/") or "/"
     if (
         shape.startswith(("/", "~", PLACEHOLDER))
@@ -160,5 +160,5 @@ def is_broad_target(shape: str) -> bool:
 
 
 def is_plain_relative_path(text: str) -> bool:
-    """Return whether a text is at most the name of something ordinary below the working directory."""
+    """Return whether a text can only be the name of something ordinary below the working directory."""
     return bool(re.fullmatch(r"[\w*?][\w.*?/+%-]*", text)) and ".." not in text and not assess_read(text)

@@ -1,4 +1,4 @@
-"""Reads commands: the tree gives words, the words give a program, and the program says what it would do."""
+"""Analyze commands: parse the text, evaluate words, find the program and assess it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,17 +18,17 @@ from skills_runtime.safety.guard.walk import read_script
 from skills_runtime.safety.guard.words import PLACEHOLDER, Word, find_flaw, names, plain_word, values
 
 MAX_LEVELS = 8
-"""How deep code inside of code is followed."""
+"""Maximum nesting of code inside code."""
+# Reserved words; if one appears as a program, parser and shell disagree.
 _RESERVED = names("{ } ( ) ! if then else elif fi do done while until for case esac in select function ]]")
-"""Words of the grammar; where one is taken for a program, the parser and the shell do not agree."""
+# Other characters can look like ASCII letters.
 _PROGRAM = re.compile(r"[\x21-\x7e]+")
-"""Other letters can look like these."""
 MAX_DEPTH = 24
-"""How many wrappers around each other are followed."""
+"""Maximum number of nested wrappers."""
 
 
 class Reader:
-    """One reading: everything found on the way is collected in one `Findings`."""
+    """One analysis, which collects everything in one `Findings`."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.findings = Findings()
@@ -39,11 +39,11 @@ class Reader:
         return programs.is_known(name) or find_assessor(name) is not None
 
     def read_script(self, script: Script, context: CommandContext) -> None:
-        """Read a whole script."""
+        """Analyze a whole script."""
         read_script(self, script, context, self._environment)
 
     def read_code(self, script: Script, text: str, byte_range: tuple[int, int], context: CommandContext) -> None:
-        """Read code that was found inside of a script."""
+        """Analyze code inside a script."""
         flaw = "code inside of code is nested too deep" if script.level >= MAX_LEVELS else find_flaw(text)
         if flaw or not self.findings.spend(1 + len(text) // 16):
             self._refuse_to_read(flaw or "the command is too large to be read", "", script.span(*byte_range))
@@ -51,7 +51,7 @@ class Reader:
         self.read_script(script.inner(text, *byte_range), context)
 
     def read_command(self, script: Script, words: list[Word], context: CommandContext) -> None:
-        """Assess one simple command and what it wraps."""
+        """Assess one simple command and the command it wraps."""
         first = words[0]
         byte_range = (first.start, max(word.end for word in words))
         text, span = script.text_at(*byte_range), script.span(*byte_range)
@@ -77,7 +77,7 @@ class Reader:
         self._assess_arguments(call)
 
     def _refuse_to_read(self, reason: str, part: str, span: Span | None) -> None:
-        """Report what is not read as unclear and high: it could do anything."""
+        """Report text that is not parsed as unclear and high: it could do anything."""
         self.findings.mark_unclear(reason, part, span)
         self.findings.add_risk("high", reason, part, span)
 
@@ -104,7 +104,7 @@ class Reader:
         if inert and not call.context.output_used:
             self._record_hosts(call)
             return
-        plain = call.name in programs.PLAIN
+        plain = call.name in programs.READ_ONLY_PROGRAMS
         names_only = inert or (plain and call.name in programs.LISTERS)
         for word in call.args:
             if word.computed and not names_only:
@@ -135,7 +135,7 @@ class Reader:
                 call.add_assessment(assessment, word)
 
     def _record_hosts(self, call: Call) -> None:
-        """Take note of the hosts that words name."""
+        """Record the hosts that words name."""
         for word in call.args:
             if "://" in word.shape or "@" in word.shape:
                 for host in find_url_hosts(word.shape):
@@ -145,7 +145,7 @@ class Reader:
 
 
 def read_text(line: str, environment: Mapping[str, str]) -> Reading:
-    """Read what a shell line or script would do."""
+    """Analyze a shell line or script."""
     reader = Reader(environment)
     if flaw := find_flaw(line):
         reader.findings.mark_unclear(flaw, line[:200], (0, len(line)))
@@ -155,7 +155,7 @@ def read_text(line: str, environment: Mapping[str, str]) -> Reading:
 
 
 def read_words(argv: Sequence[str], environment: Mapping[str, str]) -> Reading:
-    """Read what a program would do that is started without a shell."""
+    """Analyze a program that is started without a shell."""
     reader = Reader(environment)
     text = " ".join(argv)
     flaw = find_flaw(text.replace("\n", " ")) if argv and argv[0] else "there is no program to run"

@@ -1,7 +1,7 @@
-"""From the text of a script to the values of its words.
+"""Evaluate the words of a script.
 
-The shell's grammar makes a tree of a text (`Script`), `Bindings` are the variables that the script sets itself, and the
-`Evaluator` undoes quoting; what only the running shell knows is left open.
+`Script` is the parsed text, `Bindings` are the variables the script sets itself, and `Evaluator` removes quoting;
+what only the running shell knows stays unknown.
 """
 
 import re
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
 
 _local = threading.local()
+# The grammar's scanner indexes ASCII-only tables: for other characters it reads out of bounds. To the shell they are
+# ordinary letters of a word, and so are their substitutes.
 _ASCII_SUBSTITUTES = bytes(byte if byte < 0x80 else 1 for byte in range(256))
-"""The grammar's scanner looks characters up in tables that end with ASCII: beyond them it reads foreign memory.
-
-To the shell such characters are letters of a word and nothing else, and so is what stands in for them.
-"""
 
 
 @cache
@@ -40,11 +38,11 @@ _NEGATED_GROUP = re.compile(
 
 
 _MAY_SET_VARIABLE = re.compile(r"[\w\]]\+?=|\b(?:read|for|select|mapfile|readarray|getopts|printf)\b")
-"""What may set a variable."""
+"""Text that may set a variable."""
 
 
 class Script:
-    """One text of shell: the outermost line, or code that was found inside of it."""
+    """One shell text: the outermost line, or code inside it."""
 
     __slots__ = ("_ascii", "_root", "fallback_span", "level", "offset", "outer_sets_variables", "source", "text")
 
@@ -59,19 +57,19 @@ class Script:
     ) -> None:
         self.text = text
         self.outer_sets_variables = outer_sets_variables
-        """Whether a script around it may set the variables that it does not set itself."""
+        """Whether an enclosing script may set variables that this one does not set."""
         self.source = text.encode()
         self.level = level
         self.offset = offset
-        """Where it begins in the outermost line, when it stands there word for word."""
+        """Offset in the outermost line, if it appears there literally."""
         self.fallback_span = fallback_span
-        """The place that stands for all of it, when it does not."""
+        """The span reported for all of it, if it does not."""
         self._ascii = len(text) == len(self.source)
         self._root: Node | None = None
 
     @property
     def root(self) -> "Node":
-        """Return the whole text as a tree, parsed when it is first asked for."""
+        """The syntax tree, parsed on first use."""
         if self._root is None:
             # A parser is not to be shared between threads.
             parser: Parser | None = getattr(_local, "parser", None)
@@ -101,7 +99,7 @@ class Script:
         return self.offset + prefix, self.offset + prefix + len(self.text_at(start, end))
 
     def inner(self, text: str, start: int, end: int) -> "Script":
-        """Build the script for code that a word of this script holds."""
+        """Build the script for code inside a word of this script."""
         source = self.text_at(start, end)
         offset = source.find(text) if text else -1
         span, level = self.span(start, end), self.level + 1
@@ -114,15 +112,17 @@ class Script:
 
 
 Binding = tuple[Literal["constant"], str] | tuple[Literal["plain", "below", "tame", "wild"], None]
-"""A value that is known; one of several names that are written; what a pattern finds in a directory that is written;
-any names of files below the working directory; anything."""
+"""A known value; one of several literal names; results of a pattern in a literal directory;
+
+any file names below the working directory; anything.
+"""
 
 WILD: Binding = ("wild", None)
 
 _SETTERS = re.compile(
     r"\b(?:read|mapfile|readarray|getopts|let|declare|typeset|local|printf\s+-v|eval|source)\b|\$\(\(|\(\("
 )
-"""Programs that set variables in ways that are not followed here."""
+"""Programs that set variables in ways that are not analyzed."""
 _TEXT_SETTERS = re.compile(
     r"\b(?:read|mapfile|readarray|getopts|select|declare|typeset|local|eval|source)\b|\bprintf\s+-v|\bset\s+--|\$\{\w+:?="
 )
@@ -135,18 +135,18 @@ _LISTING_COMMAND = re.compile(
     r"(?:find|fd|fdfind|ls|nproc|seq(?=(?: +\d+)+$)|git ls-files|git (?:diff|show|grep)(?=.* (?:--name-only|-l)\b)"
     rf"|rg (?:-l|--files)|grep -\w*l\w*){_ARGUMENTS}"
 )
-"""Commands that write names of files or numbers: found, not made up."""
+"""Commands that print file names or numbers they found, not arbitrary text."""
 _FILTER_COMMAND = re.compile(
     r"(?:head|tail|sort|uniq|wc)(?: +(?:-\w+|[+-]?\d+))*|e?grep(?: +-\w+)* +(?:'[^']*'|\"[^\"$`\\]*\"|[\w.^-]+)"
 )
-"""Commands that write what they are fed, or less of it."""
+"""Commands that print their input, or a part of it."""
 _STAGE = re.compile(rf"[\w./-]+{_ARGUMENTS}")
 _COUNTS = re.compile(r"wc -[clmw]")
 _COMPUTED_NAMES = re.compile(r"(?:^|[\s'\"=])(?:[/~]|-\w*printf|--(?:format|pretty|time-style|replace))|\.\.|-exec|-ok")
 
 
 def only_lists_names(text: str) -> bool:
-    """Return whether a substitution writes only names that it finds below the working directory."""
+    """Return whether a substitution prints only names found below the working directory."""
     first, *filters = stages = text.removeprefix("$(").removesuffix(")").strip().split(" | ")
     return counts(stages) or (
         _LISTING_COMMAND.fullmatch(first) is not None
@@ -156,12 +156,12 @@ def only_lists_names(text: str) -> bool:
 
 
 def counts(stages: list[str]) -> bool:
-    """Return whether a pipeline writes nothing but a number."""
+    """Return whether a pipeline prints only a number."""
     return all(map(_STAGE.fullmatch, stages)) and len(stages) > 1 and _COUNTS.fullmatch(stages[-1]) is not None
 
 
 def replace_counts(text: str) -> str:
-    """Replace each substitution that writes only a number by a number."""
+    """Replace each substitution that prints only a number by a number."""
     return re.sub(r"\$\(([^()`]*)\)", lambda match: "1" if counts(match[1].split(" | ")) else match[0], text)
 
 
@@ -188,7 +188,7 @@ class Bindings:
         self._has_untracked_setters = False
 
     def lookup(self, name: str) -> Binding | None:
-        """Look up a variable; return nothing when the script does not set it."""
+        """Look up a variable; None when the script does not set it."""
         if self._bindings is None:
             self._bindings = self._collect()
         binding = self._bindings.get(name)
@@ -215,7 +215,7 @@ class Bindings:
         return bindings
 
     def is_numeric(self, text: str) -> bool:
-        """Return whether arithmetic with this text meets nothing but numbers: a subscript in a text would be run."""
+        """Return whether arithmetic with this text sees only numbers; a subscript in a text would be executed."""
         if re.search(r"[`\[]|\$[({\d@*]", text):
             return False
         variables = re.findall(r"[A-Za-z_]\w*", text)
@@ -232,7 +232,7 @@ class Bindings:
         )
 
     def _classify_variables(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the variables that the script sets to numbers, and those that may hold any other text."""
+        """Return the variables set to numbers, and those that may hold any other text."""
         numbers: set[str] = set()
         text_variables = {name for name, value in self._environment.items() if not value.isdecimal()}
         text_variables |= {"_", "REPLY", "OPTARG", "MAPFILE", "BASH_REMATCH", "BASH_COMMAND", "BASH_EXECUTION_STRING"}
@@ -296,10 +296,10 @@ def _is_text(values: "list[Node]") -> bool:
 
 
 _SIMPLE = re.compile(rb"[\w./:,@%+=-]+")
+# What the shell itself treats as one bare word; the parser is verified, not trusted.
 _UNQUOTED = re.compile(r"(?:[^\s'\"`$;&|<>()\\]|\\.|[$](?=$))+", re.DOTALL)
-"""What the shell itself would take for one bare word; the parser is not simply believed."""
+# Must not remain inside double quotes or a here-document.
 _MISSED = re.compile(r'(?<!\\)(?:\\\\)*(?:["`]|\$[\w({\[@*#?$!-])')
-"""What must not be left over inside of double quotes or a here-document."""
 _NUMERIC = frozenset("?$!#")
 _QUOTED_ESCAPE = re.compile(r"\\([$`\"\\\n])")
 EXPANSIONS = frozenset(
@@ -308,7 +308,7 @@ EXPANSIONS = frozenset(
 
 
 class Evaluator:
-    """Turns the nodes of one script into words; commands inside of a word are handed on."""
+    """Turns the nodes of one script into words; passes on commands inside words."""
 
     __slots__ = ("_bindings", "_findings", "_script", "_visit_later")
 
@@ -321,7 +321,7 @@ class Evaluator:
         self._visit_later = visit_later
 
     def evaluate_words(self, node: "Node") -> list[Word]:
-        """Return the words one node becomes: mostly one."""
+        """Return the words of one node: usually one."""
         start, end = node.start_byte, node.end_byte
         if node.type == "word" or node.type == "number":
             raw = self._script.source[start:end]
@@ -473,7 +473,7 @@ class Evaluator:
         )
 
     def _variable_name(self, node: "Node") -> str | None:
-        """Return the name, when nothing but the variable's value is asked for."""
+        """Return the variable's name if the node is only its value."""
         inner = self._script.text_at(node.start_byte, node.end_byte)[1:]
         if node.type == "expansion":
             inner = inner[1:-1]
@@ -482,7 +482,7 @@ class Evaluator:
         return inner if inner.isidentifier() or inner.isdecimal() or (len(inner) == 1 and inner in "@*#?-$!") else None
 
     def _split_constant(self, node: "Node") -> list[Word]:
-        """Return the words of an unquoted variable whose value is known and is more than one word."""
+        """Return the words of an unquoted variable whose known value has several words."""
         name = self._variable_name(node)
         binding = self._bindings.lookup(name) if name and name.isidentifier() else None
         value = binding[1] if binding and binding[0] == "constant" else None

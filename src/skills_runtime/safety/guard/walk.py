@@ -1,6 +1,6 @@
-"""Walks the tree of a script: commands, pipelines, redirections, here-documents, functions and variables.
+"""Walk the tree of a script: commands, pipelines, redirections, here-documents, functions and variables.
 
-Without recursion, so that no nesting is too deep for it. What a single program would do is not known here.
+Iterative, so that nesting depth does not matter. Single programs are assessed elsewhere.
 """
 
 import re
@@ -38,7 +38,7 @@ class FunctionTable:
     def __init__(self, script: Script) -> None:
         self._script = script
         self._defined: dict[str, int] = {}
-        """Where the definition of each ends, for those that are defined in any case."""
+        """End of the definition, for functions that are defined unconditionally."""
         text = script.text
         if ("()" in text or "function" in text) and "unset" not in text:
             for node in script.root.named_children:
@@ -46,7 +46,7 @@ class FunctionTable:
                     self._defined[self._name(node)] = node.end_byte
 
     def is_call(self, word: Word, node: "Node") -> bool:
-        """Return whether a command is a call of a function that has been read."""
+        """Return whether a command calls a function defined before."""
         end = self._defined.get(word.value or "")
         return end is not None and not _shadows_program(word.value or "") and node.start_byte >= end
 
@@ -90,14 +90,14 @@ LEAF_NODES = names(
     string_content
     """
 )
-"""Nodes in which nothing can be hidden."""
+"""Nodes that can contain no code."""
 
 _NODES_WITH_GAPS = names("heredoc_body arithmetic_expansion array subscript ERROR expansion string")
-"""Nodes in which the parser leaves gaps that are no spaces."""
+"""Nodes with gaps that are not only spaces."""
 
 
 class WalkState:
-    """One script under way: where findings go and what is left to visit."""
+    """One script in progress: where findings go, and the nodes left to visit."""
 
     __slots__ = (
         "bindings",
@@ -120,12 +120,12 @@ class WalkState:
         self.functions = FunctionTable(script)
         self.stack: list[tuple[Node, CommandContext]] = []
         self.trailing_words: dict[int, list[Word]] = {}
-        """Words that stand behind a redirection and belong to a command, by the id of its node."""
+        """Words after a redirection that belong to a command, by the id of its node."""
         self.context = CommandContext()
-        """What surrounds the node that is visited now."""
+        """The context of the node that is visited."""
 
     def push(self, nodes: "list[Node]", parent: "Node", context: CommandContext | None = None) -> None:
-        """Put nodes on the stack so that the first is visited first; what lies between them must be space."""
+        """Push nodes so that the first is visited first; the text between them must be space."""
         if parent.type not in _NODES_WITH_GAPS:
             end = nodes[0].end_byte if nodes else 0
             for node in nodes:
@@ -137,7 +137,7 @@ class WalkState:
         self.stack.extend([(node, context) for node in reversed(nodes) if node.is_named])
 
     def visit_later(self, node: "Node") -> None:
-        """Visit later what was found inside of a word."""
+        """Visit later what is inside a word."""
         if node.type in ("expansion", "simple_expansion"):
             if substring := _SUBSTRING.search(self.text(node)):
                 check_arithmetic(self, substring[1], node)
@@ -146,13 +146,13 @@ class WalkState:
             self.stack.append((node, self.context))
 
     def assess_word(self, word: Word) -> None:
-        """Assess a word that is no argument, but can still become one."""
+        """Assess a word that is no argument now, but can become one."""
         assessment = assess_pattern_read(word.shape) if word.glob else assess_read(word.shape)
         if assessment:
             self.findings.add_risk(*assessment, *self.locate(word))
 
     def mark_unclear(self, reason: str, node: "Node") -> None:
-        """Say that a node is not understood."""
+        """Report a node that is not understood."""
         self.findings.mark_unclear(reason, self.text(node), self.span(node))
 
     def text(self, node: "Node") -> str:
@@ -168,8 +168,8 @@ class WalkState:
         return self.script.text_at(word.start, word.end), self.script.span(word.start, word.end)
 
 
+# A substring expansion: its offset is an arithmetic expression.
 _SUBSTRING = re.compile(r"^\$\{[\w@*]+(?:\[[^\]]*\])?:([^-=+?].*)\}", re.DOTALL)
-"""An expansion that takes a part of a value; where that begins is calculated."""
 
 _TRANSPARENT = names(
     """
@@ -179,15 +179,15 @@ _TRANSPARENT = names(
     variable_assignments command_name heredoc_body ERROR
     """
 )
-"""Nodes that only hold others."""
+"""Nodes that only contain others."""
 
+# Here parser and shell disagree about a backslash at the end of a line.
 _JOINED_LINES = re.compile(r"\S\\\n\S|\n[ \t]*\\\n")
-"""Where the parser and the shell do not agree on what a backslash at the end of a line does."""
 _MAX_SEGMENTS = 64
 
 
 def read_script(reader: CommandReader, script: Script, context: CommandContext, environment: Mapping[str, str]) -> None:
-    """Visit every node that matters, and hand each simple command to the reader."""
+    """Visit every relevant node, and pass each simple command to the reader."""
     state = WalkState(reader, script, environment)
     root = script.root
     state.stack.append((root, context))
@@ -213,7 +213,7 @@ def read_script(reader: CommandReader, script: Script, context: CommandContext, 
 
 
 def _read_despite_errors(state: WalkState, context: CommandContext) -> None:
-    """Assess everything that could be a command in a text with syntax errors."""
+    """Assess every possible command in a text with syntax errors."""
     text, root = state.script.text, state.script.root
     state.mark_unclear("the command has a syntax error", root)
     if re.search(r"/dev/(?:tcp|udp)/", text):
@@ -234,7 +234,7 @@ _EXPANDED = re.compile(rb"[$`](?!')")
 
 
 def visit_command(state: WalkState, node: "Node") -> None:
-    """Read a simple command."""
+    """Visit a simple command."""
     _read_simple_command(state, node, state.trailing_words.pop(node.id, []), state.context)
 
 
@@ -244,7 +244,8 @@ def _read_simple_command(state: WalkState, node: "Node", trailing_words: list[Wo
     end = -1
     for child in node.children:
         gap = state.script.source[end : child.start_byte] if end >= 0 and child.type not in _REDIRECTS else b" "
-        if not gap or b"\n" in gap.replace(b"\\\n", b""):  # the shell, too, must see one space between two words
+        # The shell, too, must see one space between two words.
+        if not gap or b"\n" in gap.replace(b"\\\n", b""):
             state.mark_unclear("words touch each other", node)
         end = child.end_byte
         if child.type == "variable_assignment":
@@ -269,7 +270,7 @@ def _evaluate_program_name(state: WalkState, node: "Node") -> list[Word]:
 
 
 def visit_redirected(state: WalkState, node: "Node") -> None:
-    """Read a command with redirections behind it; more arguments may follow those."""
+    """Visit a command with redirections; more arguments may follow them."""
     body = node.child_by_field_name("body")
     context, trailing_words = state.context, list[Word]()
     for child in node.children:
@@ -296,19 +297,19 @@ def visit_redirected(state: WalkState, node: "Node") -> None:
 
 
 def _last_command(node: "Node") -> "Node | None":
-    """Return the command that a redirection behind several belongs to."""
+    """Return the command that a redirection after several commands belongs to."""
     while node.type in ("list", "pipeline", "negated_command") and node.named_children:
         node = node.named_children[-1]
     return node if node.type == "command" else None
 
 
 def visit_lone_redirect(state: WalkState, node: "Node") -> None:
-    """Read a redirection without a command."""
+    """Visit a redirection without a command."""
     read_redirect(state, node, state.context)
 
 
 def visit_pipeline(state: WalkState, node: "Node") -> None:
-    """Read the stages of a pipeline."""
+    """Visit the stages of a pipeline."""
     stages = node.named_children
     pushed: list[tuple[Node, CommandContext]] = []
     for index, stage in enumerate(stages):
@@ -325,7 +326,7 @@ def visit_pipeline(state: WalkState, node: "Node") -> None:
 
 
 def visit_substitution(state: WalkState, node: "Node") -> None:
-    """Read commands inside a word."""
+    """Visit commands inside a word."""
     source = state.script.source[node.start_byte : node.end_byte]
     if source[:1] == b"`" and b"\\" in source:
         state.mark_unclear("backslashes inside of backquotes are not read", node)
@@ -336,7 +337,7 @@ def visit_substitution(state: WalkState, node: "Node") -> None:
 
 
 def visit_function(state: WalkState, node: "Node") -> None:
-    """Read the body of a function where it is defined."""
+    """Visit the body of a function where it is defined."""
     reason, calls_itself = state.functions.assess_definition(node)
     if reason:
         state.mark_unclear(reason, node)
@@ -347,7 +348,7 @@ def visit_function(state: WalkState, node: "Node") -> None:
 
 
 def visit_declaration(state: WalkState, node: "Node") -> None:
-    """Read `export` and its like: which the grammar knows as something of their own."""
+    """Visit `export` and similar builtins, which have nodes of their own."""
     words: list[Word] = []
     for child in node.children:
         if child.type == "variable_assignment":
@@ -364,7 +365,7 @@ def visit_declaration(state: WalkState, node: "Node") -> None:
 
 
 def read_assignment(state: WalkState, node: "Node") -> Word | None:
-    """Assess a variable that is set, and give back its value."""
+    """Assess setting a variable; return its value."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is not None and name.type == "subscript":
         state.stack.append((name, state.context))
@@ -382,7 +383,7 @@ def read_assignment(state: WalkState, node: "Node") -> Word | None:
 
 
 def visit_lone_assignment(state: WalkState, node: "Node") -> None:
-    """Read a variable that is set without a command."""
+    """Visit an assignment without a command."""
     read_assignment(state, node)
 
 
@@ -390,7 +391,7 @@ _CALCULATES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s|\s-[vR]\s")
 
 
 def visit_test(state: WalkState, node: "Node") -> None:
-    """Read `[ … ]` and `[[ … ]]`: only the first is a program, and only the second evaluates arithmetic."""
+    """Visit `[ … ]` and `[[ … ]]`: only the first is a program, and only the second evaluates arithmetic."""
     if node.children[0].type == "[":
         bracket = plain_word("[", node.start_byte, node.start_byte + 1)
         state.reader.read_command(state.script, [bracket], state.context)
@@ -402,7 +403,7 @@ def visit_test(state: WalkState, node: "Node") -> None:
 
 
 def _words_between(state: WalkState, node: "Node") -> list[Word]:
-    """Return the words of a test in their order; commands inside of them are read elsewhere."""
+    """Return the words of a test in order; commands inside them are visited separately."""
     evaluator = Evaluator(state.script, state.bindings, Findings(), lambda _: None)
     words: list[Word] = []
     stack = list(reversed(node.children[1:-1]))
@@ -418,7 +419,7 @@ def _words_between(state: WalkState, node: "Node") -> list[Word]:
 
 
 def visit_arithmetic(state: WalkState, node: "Node") -> None:
-    """Read `$(( … ))`: `(( … ))` and subscripts: code in the value of a variable is carried out."""
+    """Visit `$(( … ))`, `(( … ))` and subscripts: code in a variable's value would be executed."""
     if node.type == "subscript":
         index = node.child_by_field_name("index")
         if index and state.text(index) not in ("@", "*"):
@@ -431,13 +432,13 @@ def visit_arithmetic(state: WalkState, node: "Node") -> None:
 
 
 def check_arithmetic(state: WalkState, text: str, node: "Node") -> None:
-    """Report arithmetic whose text may hold code."""
+    """Report arithmetic whose text may contain code."""
     if not state.bindings.is_numeric(replace_counts(text)):
         state.mark_unclear("calculates with a text that may hold code", node)
 
 
 def visit_loop(state: WalkState, node: "Node") -> None:
-    """Read `for` and `select`: the variable is set like by an assignment."""
+    """Visit `for` and `select`, which set their variable."""
     name = node.child_by_field_name("variable")
     if name and (risk := assess_variable(state.text(name), None)):
         state.findings.add_risk(*risk, state.text(name), state.span(name))
@@ -445,7 +446,7 @@ def visit_loop(state: WalkState, node: "Node") -> None:
 
 
 def visit_comment(state: WalkState, node: "Node") -> None:
-    """Report a comment that the shell may not read as one."""
+    """Report a comment that the shell may read differently."""
     previous = state.script.source[node.start_byte - 1 : node.start_byte] if node.start_byte else b""
     if previous and previous not in b" \t\n;&|()":
         state.mark_unclear("a comment is not understood", node)
@@ -477,7 +478,7 @@ _READS = frozenset({"<", "<&", "<&-", ">&-"})
 
 
 def read_redirect(state: WalkState, node: "Node", context: CommandContext) -> tuple[CommandContext, list[Word]]:
-    """Assess one redirection; gives back the context behind it, and words that belong to the command."""
+    """Assess one redirection; return the new context, and words that belong to the command."""
     words: list[Word] = []
     operator = ""
     for child in node.children:
@@ -523,7 +524,7 @@ def _read_input_redirect(state: WalkState, operator: str, target: Word, context:
 
 
 def read_heredoc(state: WalkState, node: "Node", body: "Node | None", context: CommandContext) -> CommandContext:
-    """Read a here-document, and the rest of the line that its grammar holds."""
+    """Read a here-document, and the rest of its line."""
     document = parse_heredoc(node, state.script)
     if not document.understood:
         state.mark_unclear("a here-document is not understood", node)
@@ -551,8 +552,9 @@ _WRAPPERS = frozenset({"command", "builtin", "time", "env", "nohup", "exec"})
 
 
 def find_pipe_input(script: Script, stages: "list[Node]", bindings: Bindings) -> StandardInput:
-    """Return what the stages of a pipeline write: their programs, and the text when one `echo` is all there is."""
-    evaluator = Evaluator(script, bindings, Findings(), lambda _: None)  # what is inside is read where it stands
+    """Return the input of the next pipeline stage: its programs, and the text if it is a single `echo`."""
+    # Nested commands are assessed where they stand.
+    evaluator = Evaluator(script, bindings, Findings(), lambda _: None)
     programs: list[str | None] = []
     byte_range = (stages[0].start_byte, stages[-1].end_byte)
     stack, visited = list(stages), 0
@@ -601,17 +603,17 @@ _MAX_CODES = 64
 
 
 class Heredoc(msgspec.Struct, frozen=True):
-    """The text that a command is fed, as far as it is known."""
+    """The text of a here-document, as far as it is known."""
 
     text: str | None
     byte_range: tuple[int, int]
     understood: bool = True
     backquoted: tuple[str, ...] = ()
-    """Commands in the old form of a substitution, which the grammar does not see here."""
+    """Backquoted commands, which the grammar does not see here."""
 
 
 def parse_heredoc(node: "Node", script: Script) -> Heredoc:
-    """Read one here-document; the parser's idea of its end must be the shell's."""
+    """Parse a here-document; check that parser and shell agree on its end."""
     children = {child.type: child for child in node.children}
     start, body, end = children.get("heredoc_start"), children.get("heredoc_body"), children.get("heredoc_end")
     if start is None or end is None:
@@ -623,7 +625,7 @@ def parse_heredoc(node: "Node", script: Script) -> Heredoc:
     lines = raw.split("\n")
     if "<<-" in children:
         lines = [line.lstrip("\t") for line in lines]
-    # What stands before the delimiter on its own line can only be tabs, and no line before it may be the delimiter.
+    # Only tabs may precede the delimiter on its line, and no earlier line may equal the delimiter.
     fits = lines[-1] == "" and delimiter not in lines[:-1] and first > 0 and (body is None or body.start_byte >= first)
     last = script.source.find(b"\n", end.start_byte)
     last_line = script.source[end.start_byte : last if last >= 0 else None].decode(errors="replace")

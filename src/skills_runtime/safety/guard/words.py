@@ -1,4 +1,4 @@
-"""A word of a command, what is known of its value before the shell runs, and which texts are not read at all."""
+"""Words of a command, what is known about their values, and texts that are not parsed."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 PLACEHOLDER = "\ufffc"
-"""Stands in a word's shape for what only the running shell knows."""
+"""Marks an unknown part in the shape of a word."""
 
 _BRACES = re.compile(r"\{[^{}]*\}")
 _GLOB = re.compile(r"[*?\[]")
@@ -14,29 +14,29 @@ _MAX_BRACED = 64
 
 
 class Word(msgspec.Struct, frozen=True):
-    """One word: its value when that is certain, and its shape in any case."""
+    """One word: its value if it is certain, and its shape in any case."""
 
     value: str | None
     shape: str
-    """The value with a hole for each part that is not known."""
+    """The value with a placeholder for each unknown part."""
     start: int = 0
     end: int = 0
     computed: bool = False
     """Whether the line computes the unknown part, which may then be any text."""
     may_split: bool = False
-    """Whether it may become more than one word, or none."""
+    """Whether it may expand to several words, or none."""
     glob: bool = False
-    """Whether it is a pattern for names of files."""
+    """Whether it is a file name pattern."""
     is_process: bool = False
-    """Whether it is the output or the input of another command, as a file."""
+    """Whether it is a process substitution."""
     may_be_option: bool = False
-    """Whether it, or a part of it, may turn out to be an option that is not written here."""
+    """Whether it, or a part of it, may turn out to be an option."""
     from_environment: bool = False
     """Whether its value comes from the environment."""
 
     @property
     def option(self) -> str:
-        """Return the word as an option, without its value; empty when it is none."""
+        """The option without its value; empty if it is none."""
         if not self.shape.startswith("-") or self.shape == "-":
             return ""
         return self.shape.split("=", 1)[0]
@@ -48,7 +48,7 @@ class Word(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A piece of a word, between changes of quoting."""
+    """A piece of a word with the same quoting."""
 
     text: str
     quoted: bool = False
@@ -57,11 +57,11 @@ class Part(msgspec.Struct, frozen=True):
     may_split: bool = False
     is_process: bool = False
     safe_alone: bool = False
-    """Whether the unknown text is harmless as a word of its own, but not as a piece of one."""
+    """Whether the unknown text is harmless as a whole word, but not as a piece of one."""
     never_option: bool = False
-    """Whether the unknown text surely does not begin with a dash."""
+    """Whether the unknown text never begins with a dash."""
     from_environment: bool = False
-    """Whether the environment has the value."""
+    """Whether the value comes from the environment."""
 
 
 def plain_word(text: str, start: int = 0, end: int = 0) -> Word:
@@ -75,7 +75,7 @@ def unknown_word(*, start: int = 0, end: int = 0, computed: bool = True, may_spl
 
 
 def join(parts: list[Part], start: int, end: int) -> list[Word]:
-    """Return the words that these parts become: one, or several by braces."""
+    """Return the words of these parts: one, or several for braces."""
     bare = "".join("Q" * len(part.text) if part.quoted or part.unknown else part.text for part in parts)
     shape = "".join(part.text for part in parts)
     if "{" in bare and any("," in braces or ".." in braces for braces in _BRACES.findall(bare)):
@@ -99,7 +99,7 @@ def join(parts: list[Part], start: int, end: int) -> list[Word]:
 
 
 def _may_be_option(parts: list[Part], shape: str, bare: str) -> bool:
-    """Return whether a word that is not known may begin with a dash, or be split into words that do."""
+    """Return whether an unknown word may be an option, or be split into options."""
     if any(part.unknown and part.may_split for part in parts):
         return True
     first = next((part for part in parts if part.text), None)
@@ -112,7 +112,7 @@ def _may_be_option(parts: list[Part], shape: str, bare: str) -> bool:
 
 
 def _expand_braces(parts: list[Part], shape: str, bare: str, start: int, end: int) -> list[Word]:
-    """Take apart one pair of braces with commas; anything more is left unknown."""
+    """Expand one pair of braces with commas; anything more stays unknown."""
     simple = len(_BRACES.findall(bare)) == 1 and bare.count("{") == 1 and ".." not in bare
     if not simple or any(part.unknown for part in parts):
         return [Word(None, PLACEHOLDER, start, end, computed=True, may_split=True, may_be_option=True)]
@@ -135,7 +135,7 @@ def _expand_braces(parts: list[Part], shape: str, bare: str, start: int, end: in
 
 
 def values(words: Iterable[Word]) -> tuple[str | None, ...]:
-    """Return the values of words, `None` where one is unknown."""
+    """Return the values of words; None for an unknown one."""
     return tuple(word.value for word in words)
 
 
@@ -149,7 +149,7 @@ _ANSI = re.compile(
 
 
 def decode_ansi_c(inside: str) -> str | None:
-    """Return the value of what stands inside of `$'…'`; nothing when it is not text."""
+    """Return the value of the text in `$'…'`; None when it is not valid text."""
 
     def decode(match: re.Match[str]) -> str:
         code = match[1] or match[2] or match[3]
@@ -187,8 +187,8 @@ _BACKSLASH = re.compile(r"\\(.)|[^\\]+", re.DOTALL)
 
 
 MAX_CHARACTERS = 64 * 1024
+# The parser's time grows with the square of unmatched brackets.
 MAX_BRACKETS = 1_000
-"""The parser needs time that grows with the square of these when they do not match."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _INVISIBLE = re.compile(
@@ -199,7 +199,7 @@ _BRACKETS = re.compile(r"[(\[{<|`]")
 
 
 def find_flaw(text: str) -> str:
-    """Return why a text is not parsed, or nothing when it can be."""
+    """Return why a text is not parsed; empty when it can be."""
     if len(text) > MAX_CHARACTERS:
         return "the command is too long to be read"
     if _CONTROL.search(text):

@@ -1,4 +1,4 @@
-"""The policy: what the rules say of a call, and where rules come from."""
+"""The policy: rules, their sources and their decisions on a call."""
 
 from typing import TYPE_CHECKING
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from skills_runtime.protected_names import AUTOLOADED_SUFFIX, STARTUP_FILES, is_autoloaded_name, is_secret_file
 from skills_runtime.safety.guard.facts import Facts, SimpleCommand
-from skills_runtime.safety.guard.known_programs import CLUSTERS, INSTALLERS, NETWORK_PROGRAMS, PLAIN
+from skills_runtime.safety.guard.known_programs import CLUSTERS, INSTALLERS, NETWORK_PROGRAMS, READ_ONLY_PROGRAMS
 from skills_runtime.safety.guard.words import names
 from skills_runtime.safety.policy.commands import base_name, expand_path, find_directories, option_directories
 from skills_runtime.safety.policy.patterns import Anchor, matches_tool, normalize_path, path_tokens
@@ -20,6 +20,7 @@ READS_WORKSPACE = f"{BUILT_IN}: reads the workspace"
 WRITES_WORKSPACE = f"{BUILT_IN}: writes the workspace"
 READING_COMMAND = f"{BUILT_IN}: well-known reading command"
 RUNS_IN_SANDBOX = f"{BUILT_IN}: runs in the sandbox"
+BUILT_IN_SKILL = f"{BUILT_IN}: program of a built-in skill"
 RUNTIME_TOOL = f"{BUILT_IN}: tool of the runtime"
 
 NO_SANDBOX = "no sandbox is active here, so mode `auto` decides like `ask`"
@@ -45,8 +46,10 @@ def contains_unclear(facts: Facts, rules: Rules) -> bool:
     return not rules.denylist and not any(not rule.tool or matches_tool(rule.tool, facts.tool) for rule in objections)
 
 
-def name_command_rule(command: SimpleCommand) -> str:
+def name_command_rule(command: SimpleCommand, facts: Facts) -> str:
     """Return the built-in rule that lets a contained command run."""
+    if facts.is_built_in:
+        return BUILT_IN_SKILL
     program, verb, arguments = _split_command(command.words)
     if program == "git":
         reads = verb in _GIT_READS or (verb in _GIT_LISTS and all((word or "").startswith("-") for word in arguments))
@@ -57,7 +60,7 @@ def name_command_rule(command: SimpleCommand) -> str:
 def why_command_asks(command: SimpleCommand, facts: Facts, rules: Rules) -> str:
     """Return why a command leaves what the sandbox contains or cannot be undone; empty where neither is so."""
     if facts.skill:
-        return SKILL_PROGRAM
+        return "" if facts.is_built_in else SKILL_PROGRAM
     words = _without_interpreter(command.words)
     program, verb, arguments = _split_command(words)
     if _uses_network(program, words, verb, arguments):
@@ -117,7 +120,9 @@ _SHOWING_OPTIONS = frozenset({"--version", "-V", "-v", "--help", "-h"})
 _QUIET_OPTIONS = frozenset({"-q", "--quiet", "-s", "--silent", "--offline", "--no-color", "--verbose"})
 _PUBLISHERS = frozenset({"twine", "flit", "lerna", "semantic-release", "goreleaser"})
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-_READING_PROGRAMS = PLAIN | frozenset({"rg", "tree", "jq", "file", "date", "find", "fd", "ag", "sort", "uniq", "xxd"})
+_READING_PROGRAMS = READ_ONLY_PROGRAMS | frozenset(
+    {"rg", "tree", "jq", "file", "date", "find", "fd", "ag", "sort", "uniq", "xxd"}
+)
 
 
 def _without_interpreter(words: Words) -> Words:

@@ -1,6 +1,6 @@
-"""Whether a command fits a pattern, and every directory that a line may have reached before it names a path.
+"""Match commands with patterns, and find every directory that a line may have changed to.
 
-A pattern fits strictly where that allows a command, and loosely where that stops it.
+Matching is strict where it allows a command, and loose where it denies one.
 """
 
 import posixpath
@@ -15,9 +15,9 @@ from skills_runtime.safety.policy.patterns import literal_words, resolve_proc_al
 from skills_runtime.safety.policy.rule import ANY_WORDS, END, ONE_WORD
 
 MAX_DIRECTORIES = 128
-"""A line that may have reached more places than this is asked about."""
+"""A line that may reach more directories needs an approval."""
 MAX_PATH_CHECKS = 8_000
-"""And so is one with more words than can be looked at from all of them."""
+"""So does a line with more combinations of words and directories."""
 
 _CD_PROGRAMS = frozenset({"cd", "chdir", "pushd"})
 _DIRECTORY_OPTIONS = (
@@ -31,8 +31,8 @@ _DIRECTORY_OPTIONS = (
     "--work-tree",
     "--prefix",
 )
+# Programs accept abbreviated long options; shorter ones than this are ambiguous.
 _MIN_OPTION_CHARS = 4
-"""How much of a long option must be written; programs take its beginning for all of it."""
 _SHORT_DIRECTORY_OPTION = re.compile(r"-[A-Za-z]*?C(.*)", re.DOTALL)
 _SHORT_OPTION_BY_PROGRAM = {"sudo": "-D", "nsenter": "-w", "unshare": "-w", "docker": "-w", "podman": "-w"}
 _ARCHIVERS = frozenset({"tar", "bsdtar", "gtar"})
@@ -40,17 +40,18 @@ _START = frozenset({"", ".", "./"})
 
 
 def find_directories(facts: Facts) -> tuple[str, ...]:
-    """Where relative paths of a call may begin: where it starts, and wherever its commands may have gone from there.
+    """Return every directory that relative paths of a call may start from.
 
-    Whether a step is taken, undone or made in a shell of its own is not asked: each may follow each that stands before.
-    A place that an option names holds for its program and for what that runs. Of a call that wanders it is the start.
+    Steps are not checked for being skipped, undone or made in a subshell: each may follow every earlier one. A
+    directory given by an option applies to that program and what it runs. With too many steps only the start is
+    returned.
     """
     directories, too_many = _follow_directories(facts.directory, facts.commands)
     return directories[:1] if too_many else directories
 
 
 def reaches_too_many_directories(facts: Facts) -> bool:
-    """Whether a line goes to more places than can be looked at."""
+    """Return whether a line reaches more directories than can be checked."""
     return _follow_directories(facts.directory, facts.commands)[1]
 
 
@@ -77,7 +78,7 @@ def _follow_directories(directory: str, commands: tuple[SimpleCommand, ...]) -> 
 
 
 def _add_directories(directories: dict[str, None], targets: Iterable[str]) -> None:
-    """Add where these steps lead from every place."""
+    """Add the targets of these steps from every directory."""
     for target in targets:
         for name in (target, *resolve_proc_aliases(target)):
             for directory in list(directories):
@@ -101,7 +102,7 @@ def expand_path(directories: tuple[str, ...], path: str) -> Iterator[str]:
 
 
 def _cd_targets(command: SimpleCommand) -> Iterator[str]:
-    """Where a command goes for all that follow."""
+    """Return the targets of a command that changes directory for all later ones."""
     words = command.words
     if _program(command) not in _CD_PROGRAMS:
         return
@@ -113,7 +114,7 @@ def _cd_targets(command: SimpleCommand) -> Iterator[str]:
 
 
 def option_directories(command: SimpleCommand) -> Iterator[str]:
-    """Where a command goes by its own options."""
+    """Return the directories that a command's own options change to."""
     program, words = _program(command), command.words
     for index, word in enumerate(words[1:], 1):
         following = words[index + 1] if index + 1 < len(words) else None
@@ -181,7 +182,7 @@ def base_name(program: str) -> str:
 
 
 def may_change_directory(command: SimpleCommand) -> bool:
-    """Whether relative paths may mean something else behind this command."""
+    """Return whether relative paths may mean something else after this command."""
     program = command.words[0] if command.words else None
     return (
         program is None
@@ -192,12 +193,12 @@ def may_change_directory(command: SimpleCommand) -> bool:
 
 
 def may_leave_root(facts: Facts) -> bool:
-    """Whether relative paths of a call may mean something else than from the top of the workspace."""
+    """Return whether relative paths of a call may not start at the top of the workspace."""
     return facts.directory not in (".", "./", "") or any(map(may_change_directory, facts.commands))
 
 
 def entry_covers(entry: str, words: Words, *, settled: bool = False) -> bool:
-    """Whether an entry of the allowlist is the beginning of a command."""
+    """Return whether an allowlist entry is a prefix of a command."""
     pattern = split_words(entry)
     if pattern and pattern[-1] == ANY_WORDS:
         return _starts_with(pattern[:-1], words, open_end=True)
@@ -205,10 +206,10 @@ def entry_covers(entry: str, words: Words, *, settled: bool = False) -> bool:
 
 
 def pattern_covers(pattern: Sequence[str], words: Words, *, settled: bool = False) -> bool:
-    """Whether a command surely fits a pattern.
+    """Return whether a command certainly matches a pattern.
 
-    An unknown word may be any option of the program, so it fits only a pattern that ends in `**`, unless the
-    command is settled: then it only names what the command looks at.
+    An unknown word may be any option of the program, so it matches only a pattern that ends in `**`, unless the
+    command is settled: then the word only names what the command reads.
     """
     if pattern and pattern[-1] == ANY_WORDS:
         return _starts_with(pattern[:-1], words, wild=True, open_end=True)
@@ -224,7 +225,7 @@ _GIT_DISPLAY_OPTIONS = frozenset(
 
 
 def _equivalent_commands(words: Words) -> Iterator[Words]:
-    """Yield a command, and the same without options before its verb that only change how or where it looks."""
+    """Yield a command, and its form without options before the subcommand that only change how or where it reads."""
     yield words
     if not words or words[0] is None or program_name(words[0]) != "git":
         return
@@ -241,7 +242,7 @@ def _equivalent_commands(words: Words) -> Iterator[Words]:
 
 
 def stays_inside(path: str | None) -> bool:
-    """Whether a path is one below where it is seen from, by its name."""
+    """Return whether a path stays below its base, judged by its text."""
     return bool(path) and not path.startswith(("/", "~", "-")) and ".." not in path.split("/")
 
 
@@ -249,9 +250,9 @@ _BUILT_IN = frozenset({"cd", "echo", "printf", "true", "false", ":", "test", "["
 
 
 def needs_no_rule(command: SimpleCommand, facts: Facts) -> bool:
-    """Whether a command of the shell itself does nothing but help those around it to look at something.
+    """Return whether a shell command only helps the commands around it to read something.
 
-    It prints, tests, or goes to a directory below; in a line that could do any harm it is a part like all others.
+    It prints, tests, or changes to a directory below; in a line that could do harm it is a part like all others.
     """
     if facts.risk.level != "low" or not command.words or command.words[0] not in _BUILT_IN:
         return False
@@ -286,12 +287,12 @@ def _starts_with(pattern: Sequence[str], words: Words, *, wild: bool = False, op
 
 
 def entry_may_match(entry: str, words: Words) -> bool:
-    """Whether a command is, or could turn out to be, one that an entry of the denylist means."""
+    """Return whether a command matches, or may match, a denylist entry."""
     return _may_start_with(split_words(entry), words)
 
 
 def pattern_may_match(pattern: Sequence[str], words: Words) -> bool:
-    """Whether a command fits, or could turn out to fit, a pattern; options between its words do not hide it."""
+    """Return whether a command matches, or may match, a pattern, whatever options stand between its words."""
     if pattern and pattern[-1] == END:
         return _may_start_with(pattern[:-1], words, wild=True, to_end=True)
     fixed = pattern[:-1] if pattern and pattern[-1] == ANY_WORDS else unescape_end(pattern)
@@ -317,7 +318,7 @@ def _may_start_with(pattern: Sequence[str], words: Words, *, wild: bool = False,
 
 
 def _skip_options(indexes: set[int], words: Words) -> set[int]:
-    """Where the next word of a pattern may stand: here, or behind options and what belongs to them."""
+    """Return where the next word of a pattern may be: here, or after options and their values."""
     reached: set[int] = set()
     pending = list(indexes)
     while pending:

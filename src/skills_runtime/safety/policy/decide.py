@@ -12,6 +12,7 @@ import msgspec
 from skills_runtime.safety.guard.facts import LEVELS, Facts, SimpleCommand
 from skills_runtime.safety.policy.automatic import (
     BUILT_IN,
+    BUILT_IN_SKILL,
     READS_WORKSPACE,
     RUNS_IN_SANDBOX,
     RUNTIME_TOOL,
@@ -111,12 +112,16 @@ def covers_whole_calls(rule: Rule) -> bool:
     return bool(rule.tool or rule.skill) and not (rule.command or rule.path or rule.host)
 
 
-def may_allow(rule: Rule, facts: Facts) -> bool:
-    """Whether an allow rule is about calls of this tool, this skill and this risk at all."""
+def may_allow(rule: Rule, facts: Facts, *, sandboxed: bool) -> bool:
+    """Whether an allow rule is about calls of this tool, this skill and this risk at all.
+
+    A rule for the content of a skill holds for any input of its program, so only in an active sandbox.
+    """
     return (
         rule.effect == "allow"
         and (not rule.tool or matches_tool(rule.tool, facts.tool))
         and (not rule.skill or (bool(facts.skill) and matches_name(rule.skill, facts.skill)))
+        and (not rule.digest or (sandboxed and facts.skill_digest in rule.digest))
         and LEVELS.index(facts.risk.level) <= LEVELS.index(rule.risk or "medium")
     )
 
@@ -280,7 +285,7 @@ def _truncate(text: str) -> str:
 
 def _find_mandatory_ask(facts: Facts, rules: Rules) -> Ask | Allow | None:
     if facts.escalated:
-        return Ask(f"{BUILT_IN}: more than the fence allows", "the call asks for more than the sandbox allows")
+        return Ask(f"{BUILT_IN}: more than the sandbox allows", "the call asks for more than the sandbox allows")
     unclear = facts.unclear or (
         "goes to more places than can be followed" if reaches_too_many_directories(facts) else ""
     )
@@ -340,7 +345,7 @@ def _first_applying_rule(effect: Literal["deny", "ask"], facts: Facts, rules: Ru
 def _call_parts(facts: Facts, rules: Rules, allowlist: Iterable[str], candidates: Iterable[Rule]) -> Iterator[Part]:
     """Everything a call does; hosts that a command names are words of that command."""
     base = Anchor(rules.root, rules.home)
-    allow_rules = [rule for rule in candidates if may_allow(rule, facts)]
+    allow_rules = [rule for rule in candidates if may_allow(rule, facts, sandboxed=rules.sandboxed)]
     entries = tuple(allowlist)
 
     def build_part(kind: PartKind, text: str, covers: Callable[[Rule], bool], otherwise: str = "") -> Part:
@@ -388,7 +393,7 @@ def _automatic_parts(facts: Facts, rules: Rules) -> Iterator[Part]:
         match part.kind:
             case "command":
                 command = next(commands)
-                label, objection = name_command_rule(command), why_command_asks(command, facts, rules)
+                label, objection = name_command_rule(command, facts), why_command_asks(command, facts, rules)
             case "write":
                 label, objection = WRITES_WORKSPACE, why_write_asks(next(writes), facts, rules)
             case "file":
@@ -399,7 +404,8 @@ def _automatic_parts(facts: Facts, rules: Rules) -> Iterator[Part]:
             case "host":
                 objection = "uses the network"
             case "call":
-                objection = SKILL_PROGRAM if facts.skill else ""
+                label = BUILT_IN_SKILL if facts.is_built_in else RUNTIME_TOOL
+                objection = SKILL_PROGRAM if facts.skill and not facts.is_built_in else ""
         if not part.allowed_by:
             part = msgspec.structs.replace(part, allowed_by="" if objection else label, objection=objection)
         yield part

@@ -1,4 +1,4 @@
-"""Rule files: from YAML, whose values know their lines, to rules, each checked against its own examples."""
+"""Load rule files: from YAML with line numbers to rules, each checked against its own examples."""
 
 import os
 import re
@@ -26,7 +26,7 @@ MAX_CHARS = 1_048_576
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A scalar; plain nothing is empty text."""
+    """A scalar; a plain null is empty text."""
 
     value: str
     line: int
@@ -89,7 +89,7 @@ def _build_documents(events: "Iterable[yaml.Event]", origin: str) -> list[Node]:
             plain = event.implicit[0] and event.value in ("null", "~", "Null", "NULL")
             stack[-1].add(Text("" if plain else event.value, line), origin)
         elif isinstance(event, yaml.AliasEvent):
-            raise rule_error(origin, line, "an alias stands here", "write the value out")
+            raise rule_error(origin, line, "YAML aliases are not supported", "write the value out")
         elif isinstance(event, yaml.CollectionStartEvent):
             flow = bool(event.flow_style)
             inner = (
@@ -107,14 +107,14 @@ def _build_documents(events: "Iterable[yaml.Event]", origin: str) -> list[Node]:
 
 
 class _Container:
-    """A list or a mapping that is being filled."""
+    """A list or a mapping under construction."""
 
     def __init__(self, node: Items | Entries) -> None:
         self._node = node
         self._key: Text | None = None
 
     def add(self, item: Node, origin: str) -> None:
-        """Take the next item; in a mapping keys and values take turns."""
+        """Add the next item; in a mapping keys and values alternate."""
         if isinstance(self._node, Items):
             self._node.values.append(item)
         elif self._key is not None:
@@ -122,16 +122,16 @@ class _Container:
         elif not isinstance(item, Text):
             raise rule_error(origin, item.line, "a key is not text", "write `name: value`")
         elif item.value in self._node.values:
-            raise rule_error(origin, item.line, f"the key `{item.value}` stands here a second time", "keep one of them")
+            raise rule_error(origin, item.line, f"the key `{item.value}` appears twice", "keep one of them")
         else:
             self._key = item
 
 
 COMMAND_TOOLS = ("shell_command", "shell", "shell_exec", "exec_command", "write_stdin", "skill_exec")
 PATTERNS = ("tool", "command", "path", "host", "skill")
-"""What a rule may be about, and an example may name."""
+"""Fields that a rule may match, and that an example may have."""
 _ROOT, _HOME = "/workspace", "/home/user"
-"""Where examples play."""
+"""The workspace and home of examples."""
 
 
 def parse_examples(node: Node | None, origin: str) -> tuple[Example, ...]:
@@ -140,7 +140,7 @@ def parse_examples(node: Node | None, origin: str) -> tuple[Example, ...]:
 
 
 def example_nodes(node: Node | None) -> list[Node]:
-    """Each example as it stands in the file; one alone needs no list."""
+    """Return each example node of the file; a single one needs no list."""
     if node is None:
         return []
     return node.values if isinstance(node, Items) else [node]
@@ -179,7 +179,7 @@ def _parse_example_text(node: Node, origin: str) -> str:
 
 
 def check_examples(rule: Rule, values: Mapping[str, Node], origin: str) -> None:
-    """Raise if a rule does not do what its examples say."""
+    """Raise if a rule does not match its examples as declared."""
     for key, examples in (("match", rule.match), ("not_match", rule.not_match)):
         for example, node in zip(examples, example_nodes(values.get(key)), strict=True):
             mismatch = _explain_mismatch(rule, example)
@@ -194,19 +194,19 @@ def check_examples(rule: Rule, values: Mapping[str, Node], origin: str) -> None:
 
 
 def _explain_mismatch(rule: Rule, example: Example) -> str:
-    """Tell why the rule, all alone, does not decide on the example; empty when it does."""
+    """Return why the rule alone does not decide on the example; empty when it does."""
     facts = build_example_facts(example, rule)
     base = Anchor(_ROOT, _HOME)
     if rule.effect != "allow":
         return "" if may_apply(rule, facts, base) else "no pattern fits"
-    decision = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME))
+    decision = decide(facts, Rules(rules=(rule,), root=_ROOT, home=_HOME, sandboxed=True))
     if isinstance(decision, Allow):
         return ""
     return "no pattern fits every part" if decision.rule == BY_MODE else decision.rule
 
 
 def build_example_facts(example: Example, rule: Rule) -> Facts:
-    """Build the facts of an example, as the rules would see it as a call."""
+    """Build the facts of an example, as the rules see a call."""
     reading = read_line(example.line) if example.line else read_argv(example.argv) if example.argv else Reading()
     # For an example that names no tool, one that the rule is about.
     default_tools = COMMAND_TOOLS if example.line or example.argv else ("file_write",)
@@ -219,6 +219,7 @@ def build_example_facts(example: Example, rule: Rule) -> Facts:
         files=tuple(FileTouch(path=path, touch="change") for path in example.path),
         hosts=(*reading.hosts, *example.host),
         skill=example.skill,
+        skill_digest=rule.digest[0] if rule.digest else "",
         unclear=reading.unclear,
         risk=reading.risk,
     )
@@ -226,7 +227,8 @@ def build_example_facts(example: Example, rule: Rule) -> Facts:
 
 MAX_RULES = 1000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,79}")
-KEYS = ("name", "effect", *PATTERNS, "risk", "folder", "justification", "match", "not_match")
+KEYS = ("name", "effect", *PATTERNS, "digest", "risk", "folder", "justification", "match", "not_match")
+_DIGEST = re.compile("[0-9a-f]{64}")
 _HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?|[0-9A-Fa-f:]+")
 
 
@@ -259,7 +261,9 @@ def find_rule_items(document: Node | None, origin: str) -> Items | None:
         unknown = next((name for name in document.values if name != "rules"), None)
         if unknown is not None:
             line = document.values[unknown].line
-            raise rule_error(origin, line, f"`{unknown}` means nothing here", "a rule file has one key, `rules`")
+            raise rule_error(
+                origin, line, f"`{unknown}` is not a key of a rule file", "a rule file has one key, `rules`"
+            )
         document = document.values.get("rules")
     if document is None or (isinstance(document, Text) and not document.value):
         return None
@@ -283,10 +287,10 @@ def _parse_rule(item: Node, origin: str) -> Rule:
             near = difflib.get_close_matches(name, KEYS, n=1)
             suggestion = f"; did you mean `{near[0]}`?" if near else ""
             raise rule_error(
-                origin, node.line, f"a rule has no `{name}`{suggestion}", f"what a rule may have: {', '.join(KEYS)}"
+                origin, node.line, f"a rule has no `{name}`{suggestion}", f"keys of a rule: {', '.join(KEYS)}"
             )
     if "name" not in values:
-        raise rule_error(origin, item.line, "a rule without a name", "add `name:`; decisions are told by it")
+        raise rule_error(origin, item.line, "a rule without a name", "add `name:`; decisions refer to it")
     name = _parse_text(values["name"], "name", origin)
     if not NAME.fullmatch(name):
         usable = "use up to 80 letters, digits, spaces and `. _ : / -`"
@@ -302,7 +306,7 @@ def _parse_rule(item: Node, origin: str) -> Rule:
         origin=origin,
         match=parse_examples(values.get("match"), origin),
         not_match=parse_examples(values.get("not_match"), origin),
-        **{name: _parse_patterns(name, values[name], origin) for name in PATTERNS if name in values},
+        **{name: _parse_patterns(name, values[name], origin) for name in (*PATTERNS, "digest") if name in values},
     )
     _check_scope(rule, values, item.line, origin)
     check_examples(rule, values, origin)
@@ -311,7 +315,9 @@ def _parse_rule(item: Node, origin: str) -> Rule:
 
 def _parse_text(node: Node, key: str, origin: str) -> str:
     if not isinstance(node, Text) or not node.value.strip():
-        raise rule_error(origin, node.line, f"`{key}` must be text", "write it on the same line, in quotes if need be")
+        raise rule_error(
+            origin, node.line, f"`{key}` must be text", "write it on the same line, in quotes if necessary"
+        )
     if not all(char.isprintable() or char in "\n\t" for char in node.value):
         raise rule_error(origin, node.line, f"`{key}` has invisible characters", "write it without them")
     return node.value
@@ -332,7 +338,7 @@ def _parse_choice(node: Node | None, choices: tuple[Any, ...], key: str, item: E
 
 
 def _parse_patterns(key: str, node: Node, origin: str) -> tuple[Any, ...]:
-    """One pattern, or a list of alternatives."""
+    """Parse one pattern, or a list of alternatives."""
     nodes = node.values if isinstance(node, Items) else [node]
     if not nodes:
         raise rule_error(origin, node.line, f"`{key}` is an empty list", "leave it out, or name something")
@@ -364,7 +370,10 @@ def _parse_command(text: str, line: int, origin: str) -> tuple[str, ...]:
 def _parse_path(text: str, line: int, origin: str) -> str:
     if ".." in text.split("/"):
         raise rule_error(
-            origin, line, f"`{text}` leads upwards", "name the place from the top of the workspace, or with /"
+            origin,
+            line,
+            f"`{text}` leads out of its directory",
+            "write the path from the workspace root, or an absolute one",
         )
     if text.startswith("!") or "\\" in text or "\n" in text:
         raise rule_error(
@@ -387,8 +396,15 @@ def _parse_glob(text: str, line: int, origin: str) -> str:
     return text
 
 
+def _parse_digest(text: str, line: int, origin: str) -> str:
+    if not _DIGEST.fullmatch(text):
+        raise rule_error(origin, line, f"`{text}` is not a digest", "approve a call of the skill with a rule")
+    return text
+
+
 _PARSERS: Mapping[str, Callable[[str, int, str], Any]] = {
     "tool": _parse_glob, "command": _parse_command, "path": _parse_path, "host": _parse_host, "skill": _parse_glob,
+    "digest": _parse_digest,
 }  # fmt: skip
 
 
@@ -400,6 +416,13 @@ def _check_scope(rule: Rule, values: Mapping[str, Node], line: int, origin: str)
             line,
             f"the rule `{rule.name}` does not say what it is about",
             "add `tool`, `command`, `path`, `host` or `skill`; `safety.mode` is for everything",
+        )
+    if rule.digest and (rule.effect != "allow" or not rule.skill):
+        raise rule_error(
+            origin,
+            values["digest"].line,
+            f"the rule `{rule.name}` has a `digest` without allowing a skill",
+            "write `effect: allow` and name the skill with `skill`",
         )
     for pattern in rule.command if rule.effect == "allow" else ():
         if pattern[0] == ONE_WORD:

@@ -1,10 +1,10 @@
 """Match paths and the names of tools, skills and hosts with patterns: strictly to allow, loosely to deny.
 
-Patterns of paths are those of a `.gitignore`, from the top of the workspace: one without a slash fits at any depth, `*`
-stands for a part of a name and `**` for any directories, and what fits a directory fits everything below it. Beginning
-with `/` or `~/` they mean a place of the machine, with `./` one directly in the workspace.
+Path patterns work as in a `.gitignore` at the top of the workspace: one without a slash matches at any depth, `*`
+matches a part of a name and `**` any directories, and a match of a directory includes everything below it. Patterns
+that begin with `/` or `~/` are absolute; `./` anchors one in the workspace.
 
-Pure: no link is followed and no file is looked at.
+Pure: links are not followed and no file is read.
 """
 
 import re
@@ -20,10 +20,10 @@ _SEPARATORS = re.compile(r"[\s'\"`()=:,;@<>|&]+")
 _GLOB = re.compile(r"[*?\[]")
 _QUOTES_AND_VARIABLES = re.compile(r"\$\{?(HOME|PWD)\b\}?|['\"\\]")
 MAX_CHARS = 4096
-"""What is longer names no file on any system."""
+"""No system has longer file names."""
 
 MAX_LETTERS = 3
-"""How many short options in one word are looked behind."""
+"""How many short options in one word are skipped."""
 
 Parts = tuple[str, ...]
 Segment = Callable[[str, str], bool]
@@ -37,14 +37,14 @@ class Anchor(msgspec.Struct, frozen=True):
 
 
 class NormalizedPath(msgspec.Struct, frozen=True):
-    """A path without detours: from the top of the workspace, or from the top of the machine."""
+    """A normalized path, relative to the workspace or absolute."""
 
     parts: Parts
     inside: bool
 
 
 def path_matches(pattern: str, path: str, base: Anchor) -> bool:
-    """Whether a path is surely one that the pattern means; `..` never is, for links may lead it anywhere."""
+    """Return whether a path certainly matches a pattern; `..` never does, since links may lead it anywhere."""
     if ".." in path.split("/") or "\0" in path:
         return False
     target, anchored = normalize_path(path, base), _anchor_pattern(pattern, base)
@@ -78,7 +78,7 @@ def _anchor_folded_pattern(pattern: str, base: Anchor) -> NormalizedPath:
 
 
 def normalize_path(path: str, base: Anchor) -> NormalizedPath | None:
-    """Where a path leads if nothing on the way is a link; nothing when that cannot be told."""
+    """Return where a path leads if no part of it is a link; None when that is unknown."""
     if path.startswith("~"):
         if not base.home or path[1:2] not in ("", "/"):
             return None
@@ -110,7 +110,7 @@ def absolute_parts(path: str, base: Anchor) -> Parts | None:
 
 
 def path_tokens(word: str) -> Iterator[str]:
-    """Everything in a word that may be a path, as in `--file=a/b`, `-oa/b` or `HEAD:a/b`."""
+    """Return everything in a word that may be a path, as in `--file=a/b`, `-oa/b` or `HEAD:a/b`."""
     if len(word) <= MAX_CHARS:
         yield word
         # What may be the value of a short option, which others may stand before.
@@ -124,7 +124,7 @@ def path_tokens(word: str) -> Iterator[str]:
 
 
 def literal_words(text: str) -> list[str]:
-    """Return the words of a command as written, without quotes and with the variables that are certain."""
+    """Return the words of a command as written, without quotes and with certain variables expanded."""
     return _QUOTES_AND_VARIABLES.sub(lambda match: {"HOME": "~", "PWD": "."}.get(match[1] or "", ""), text).split()
 
 
@@ -148,7 +148,7 @@ def resolve_proc_aliases(path: str) -> Iterator[str]:
 
 
 def has_glob(text: str) -> bool:
-    """Whether a shell would look for names that fit the text."""
+    """Return whether a shell would expand the text as a pattern."""
     return _GLOB.search(text) is not None
 
 
@@ -196,7 +196,7 @@ def _segment_may_match(name: str, pattern: str) -> bool:
 
 
 def _matches_prefix(pattern: Sequence[str], parts: Parts, matches: Segment) -> bool:
-    """Whether some beginning of the path fits all of the pattern; the work grows with both lengths, no faster."""
+    """Return whether some prefix of the path matches the whole pattern, in time proportional to their product."""
     states = _skip_double_stars(pattern, {0})
     if not pattern:
         return True
@@ -227,33 +227,33 @@ def _skip_double_stars(pattern: Sequence[str], states: set[int]) -> set[int]:
     return reached
 
 
+# Names of the same tool: a rule for one of them applies to all.
 TOOL_ALIASES = (
     frozenset({"shell_command", "shell", "shell_exec"}),
     frozenset({"read_file", "file_read"}),
     frozenset({"ask_human", "request_user_input"}),
     frozenset({"read_skill_file", "skill_ref_read"}),
 )
-"""Names of one tool: a rule that names one of them is about all of them."""
 
 
 def tool_aliases(tool: str) -> frozenset[str]:
-    """Every name of the tool that has this name."""
+    """Return every name of the tool with this name."""
     return next((names for names in TOOL_ALIASES if tool in names), frozenset({tool}))
 
 
 def matches_tool(patterns: Iterable[str], tool: str) -> bool:
-    """Whether a tool, by any of its names, fits one of the patterns."""
+    """Return whether a tool, by any of its names, matches one of the patterns."""
     names = tool_aliases(tool)
     return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
 def matches_name(patterns: Iterable[str], name: str) -> bool:
-    """Whether a name fits one of the patterns; `*` stands for any characters."""
+    """Return whether a name matches one of the patterns; `*` stands for any characters."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def matches_host(patterns: Iterable[str], host: str) -> bool:
-    """Whether a host is one of those meant; `*.example.com` means what is below it, not itself."""
+    """Return whether a host matches a pattern; `*.example.com` matches subdomains only."""
     plain = normalize_host(host)
     return bool(plain) and any(
         pattern in ("*", plain) or (pattern.startswith("*.") and plain.endswith(pattern[1:]) and plain != pattern[1:])

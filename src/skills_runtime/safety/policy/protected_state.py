@@ -1,6 +1,6 @@
-"""State that no tool may touch, despite any rule: the runtime's own; and files that none may change without asking.
+"""Paths that no rule can open: the runtime's own state; and files that cannot change without approval.
 
-Looks at names only. The fence keeps processes away from these places; this keeps a call from being made at all.
+Checks names only. The sandbox blocks access by processes; this check denies the call itself.
 """
 
 import posixpath
@@ -29,17 +29,17 @@ STATE_DIRECTORY = ".skills_runtime_sdk"
 _WILD = re.compile(r"\[[^\]]*\]|[*?]")
 _FIRST_WILD = re.compile(r"[*?\[]")
 _MIN_LITERAL = 3
-"""How many characters of its own a pattern needs to be taken for the name of the state directory."""
+"""Literal characters that a pattern needs to count as the name of the state directory."""
 _MIN_PREFIX = 2
-"""Or how many that it begins with."""
+"""Or the number of literal characters at its start."""
 _STATE_SUBDIRECTORIES = ("runs", "bundles", "keys")
-"""What the state directory holds."""
+"""The content of the state directory."""
 
 
 def glob_may_match_control(token: str, control_paths: tuple[Parts, ...], base: Anchor, *, bare: bool = False) -> bool:
-    """Whether a pattern may stand for one of our places or for something in it.
+    """Return whether a pattern may match a protected path or something in it.
 
-    With `bare`, names that are nothing but a pattern count too where more names follow.
+    With `bare`, names that consist of a wildcard only count too if more names follow.
     """
     names = tuple(map(fold_name, filter(None, token.split("/"))))
     if any(_may_be_state_directory(names, index, bare=bare) for index in range(len(names))):
@@ -68,7 +68,7 @@ def _may_be_state_directory(names: Parts, index: int, *, bare: bool) -> bool:
 
 
 def _glob_matches(name: str, pattern: str) -> bool:
-    """Whether a shell may put the name in the place of the pattern; a leading dot must be written."""
+    """Return whether a shell may expand the pattern to the name; a leading dot must be literal."""
     if name.startswith(".") and not pattern.startswith("."):
         return False
     return name == pattern or fnmatchcase(name, pattern)
@@ -79,11 +79,11 @@ def _is_only_wildcards(pattern: str) -> bool:
 
 
 PROJECT_CONFIGURATION = (*RUN_CONFIG_FILES, ENV_FILE_PREFIX)
-"""The files of a workspace that the next run in it obeys."""
+"""Files of a workspace that configure the next run in it."""
 PROGRAMS = frozenset({"skills-runtime", "skills-runtime-sdk", "kgent"})
 """The names of our own program."""
 DECISION_COMMANDS = frozenset({"approvals", "answer", "review", "accept", "confirm", "delete", "prune"})
-"""Its commands that speak for a person, or delete what was recorded."""
+"""Its commands that decide in the user's name, or delete records."""
 
 _CONTROL = re.compile(
     r"\.skills_runtime_sdk"
@@ -131,14 +131,14 @@ def _list_control_paths(rules: Rules, base: Anchor) -> tuple[Parts, ...]:
 
 
 def _expand_tokens(facts: Facts, tokens: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each token with every path that it may mean."""
+    """Yield each token with every path that it may mean."""
     directories = find_directories(facts)
     for token in tokens:
         yield from ((token, path) for path in expand_path(directories, token))
 
 
 def find_impersonation(facts: Facts) -> str:
-    """Return the command that would answer in the user's place; empty when none would."""
+    """Return the command that would decide in the user's name; empty when there is none."""
     return next(
         (
             command.text
@@ -150,7 +150,7 @@ def find_impersonation(facts: Facts) -> str:
 
 
 def find_configuration_change(facts: Facts, rules: Rules) -> str:
-    """Return the part of a call that could loosen the next run; empty when none could."""
+    """Return the part of a call that could loosen the settings of the next run; empty when there is none."""
     for command in facts.commands:
         if _runs_own_program(command):
             return command.text

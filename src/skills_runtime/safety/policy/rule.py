@@ -77,6 +77,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """Exact names, or `*.example.com`."""
     skill: tuple[str, ...] = ()
     """Skills as `namespace.name`; `*` stands for any characters."""
+    digest: tuple[str, ...] = ()
+    """Contents of the skill, with the action, that an allow rule is limited to."""
     risk: Level | None = None
     """Of an allow rule the highest risk it allows, of others the lowest they are about."""
     folder: str = ""

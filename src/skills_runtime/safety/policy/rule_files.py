@@ -1,7 +1,7 @@
-"""Rule files: load the rules of a run, render rules, and add a rule to a file of the user.
+"""Rule files: load the rules of a run, render rules, and add a rule to a user's file.
 
-A project's own rules may deny and ask. What they would allow is ignored with a notice, for the project is not vetted.
-A file that a rule is added to stays as it is otherwise, to the letter.
+A project's rules may deny and ask; allow rules are ignored with a notice, because the project is not vetted. Adding
+a rule preserves the rest of the file byte for byte.
 """
 
 import os
@@ -32,14 +32,14 @@ _DIRECTORY_MODE = 0o700
 
 
 class LoadedRules(msgspec.Struct, frozen=True):
-    """All rules that hold, and what was left out of the project's."""
+    """All active rules, and notices about ignored rules of the project."""
 
     rules: Rules
     notices: tuple[str, ...] = ()
 
 
 def user_rule_file(resolved: "Resolved") -> Path:
-    """Where rules are added that shall hold for every run of this user."""
+    """Return the file with rules for every run of this user."""
     from skills_runtime.config import config_home
 
     return config_home(resolved.environment.process) / USER_FILE
@@ -112,7 +112,7 @@ def _home(resolved: "Resolved") -> str:
 
 
 def _control_paths(resolved: "Resolved", files: list[Path]) -> Iterator[Path]:
-    """Where the runtime keeps what no tool may touch, as it is named and as it is behind links."""
+    """Return the protected paths of the runtime, as named and as resolved."""
     from skills_runtime.config import config_home, keys_home, state_home
 
     process = resolved.environment.process
@@ -133,6 +133,7 @@ def render_rule(rule: Rule) -> str:
         "path": _unwrap_single(rule.path),
         "host": _unwrap_single(rule.host),
         "skill": _unwrap_single(rule.skill),
+        "digest": _unwrap_single(rule.digest),
         "risk": rule.risk,
         "folder": rule.folder,
         "justification": rule.justification,
@@ -171,9 +172,9 @@ def _render_example(example: Example) -> str | dict[str, Any]:
 
 
 def add_rule(path: Path, rule: Rule) -> None:
-    """Add a rule to the end of a file, which is made if need be; a rule that is there already is not added again.
+    """Append a rule to a file, which is created if needed; an existing rule is not added again.
 
-    Whoever reads meanwhile sees the file before or after, and two additions at the same time are both kept.
+    Readers see the file before or after the change, and concurrent additions are both preserved.
     """
     try:
         target = Path(os.path.realpath(path))  # a link stays a link
@@ -189,12 +190,12 @@ def add_rule(path: Path, rule: Rule) -> None:
     except OSError as error:
         raise StorageFailed(
             f"the rule `{rule.name}` could not be added to `{path}`: {error.strerror}",
-            hint="check who may write there",
+            hint="check its permissions",
         ) from error
 
 
 def _append_rule(before: bytes, rule: Rule, origin: str) -> bytes:
-    """Return the file with the rule added, or unchanged when it is there; verified by parsing the result."""
+    """Return the file with the rule added, unchanged if it exists; verified by parsing the result."""
     try:
         text = before.decode()
     except UnicodeDecodeError as error:
@@ -209,7 +210,7 @@ def _append_rule(before: bytes, rule: Rule, origin: str) -> bytes:
     if load_rules(result, origin=origin) != (*present, new_rule):
         raise ConfigError(
             f"the rule `{rule.name}` cannot be added to `{origin}` without changing the rest of it",
-            hint="write the rules as one block list with nothing behind it",
+            hint="write the rules as one block list at the end of the file",
         )
     return result.encode()
 
@@ -220,7 +221,7 @@ def _render_item(text: str, rule: Rule, origin: str) -> str:
     items = find_rule_items(document, origin)
     if items is not None and items.flow:
         raise ConfigError(
-            f"`{origin}` has its rules in brackets, to which none can be added",
+            f"`{origin}` has its rules in a flow list `[…]`, which cannot be extended",
             hint="write them as a block list, one `- name:` for each",
         )
     head = "rules:\n" if document is None else ""

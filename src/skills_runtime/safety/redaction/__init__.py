@@ -1,4 +1,4 @@
-"""Secrets stay out of everything a run shows, in the encodings that tools produce and wherever a stream is cut."""
+"""Redact secrets in everything a run shows, in the encodings that tools produce and across stream chunks."""
 
 from skills_runtime.safety.redaction.redactor import (
     MARK,

@@ -1,7 +1,7 @@
-"""Find secrets in UTF-8: known values in the forms that programs write them in, and texts shaped like a key.
+"""Find secrets in UTF-8: known values in the encodings of programs, and text shaped like a key.
 
-One pass of RE2 tells whether there is anything to look for. It searches for the first bytes of each form only, so that
-a long value costs the pass no more than a short one.
+One pass of RE2 decides whether to search at all. It looks only for the first bytes of each form, so that a long
+value costs no more than a short one.
 """
 
 import json
@@ -19,32 +19,32 @@ from skills_runtime.safety.redaction.secret_patterns import SHAPES
 Span = tuple[int, int]
 
 SHAPE_WINDOW = 8192
-"""How far from the end of a stream an unfinished shape is looked for; more than a stream ever holds back of one."""
+"""Maximum distance of an unfinished pattern from the end of a stream; more than a stream ever holds back."""
+# Bytes of a form that the first pass searches for; fewer would match too many ordinary words.
 _HEAD = 12
-"""The bytes of a form that the first pass searches for; fewer would stop it at every other word."""
 _NESTED = 4
-"""JSON within JSON within JSON, and once more within the line of a log."""
+"""Levels of JSON in JSON strings, including the line of the log."""
 
 _COLOR_BEGIN = r"(?:\x1b|\x5c{1,8}(?:u001[bB]|x1[bB]|033|e))\x5b"
 _COLOR = re.compile(rf"{_COLOR_BEGIN}[0-9;:?]{{0,32}}[A-Za-z]".encode())
-# The end of a line as `base64`, `xxd -p` and MIME wrap, and what a tool that numbers lines puts before the next.
+# Line ends of `base64`, `xxd -p` and MIME, and the prefix of the next line in numbered output.
 _WRAP = r"(?:\r?\n|\x5c{1,4}(?:r\x5c{1,4})?n)(?:L[0-9]{1,6}: )?"
 _LINE_BREAK = re.compile(_WRAP.encode())
-# The beginning of a color or of a line break that the end of a piece of a stream has cut off.
+# The start of a color or line break that is cut off at the end of a chunk.
 _CUT_OFF = (
     re.compile(rb"(?:\x1b|\x5c{1,8}(?:u(?:0(?:0(?:1[bB]?)?)?)?|x(?:1[bB]?)?|0(?:33?)?|e)?)(?:\x5b[0-9;:?]{0,32})?\Z"),
     re.compile(rb"(?:\r|\x5c{1,4}(?:r\x5c{0,4})?|(?:\r?\n|\x5c{1,4}(?:r\x5c{1,4})?n)(?:L(?:[0-9]{1,6}:?)?)?)\Z"),
 )
 _MAX_CUT_OFF = 64
-# JSON that escapes letters without need, or deeper than the forms go: its strings have to be read to tell.
+# JSON with unnecessary or deeper escapes than the forms cover: its strings must be decoded.
 _READ_FIRST = r"\x5c{9}|(?:^|[^\x5c])(?:\x5c\x5c)*\x5cu(?:00[2-9a-fA-F]|0[1-9a-fA-F]|[1-9a-fA-F])"
 
 _COLORED, _ESCAPED, _KNOWN_VALUE = range(len(SHAPES), len(SHAPES) + 3)
-"""What the first pass tells besides the numbers of shapes."""
+"""Results of the first pass besides the numbers of patterns."""
 
 
 def encoded_forms(value: str) -> set[bytes]:
-    """Return the value as programs write it: as it is, in JSON, HTML, shells and URLs, as base64 and as hex."""
+    """Return the encodings of the value: plain, JSON, HTML, shell, URL, base64 and hex."""
     html = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     units = value.encode("utf-16-be", "surrogatepass").hex()
     texts = {
@@ -78,13 +78,13 @@ def encoded_forms(value: str) -> set[bytes]:
 
 
 def wrapped_forms(value: str) -> set[bytes]:
-    """Return those forms of the value that programs break into lines, without the breaks."""
+    """Return the encodings that programs break into lines, without the breaks."""
     raw = value.encode(errors="surrogatepass")
     forms = {raw.hex().encode(), raw.hex().upper().encode()}
     if b"\n" in raw:
         forms.add(raw.replace(b"\r", b"").replace(b"\n", b""))
     for shift in range(3):
-        # Only the letters that the value alone decides, when `shift` other bytes come before it.
+        # Only the letters that depend on the value alone, with `shift` other bytes before it.
         first, last = -(-8 * shift // 6), 8 * (shift + len(raw)) // 6
         letters = b64encode(bytes(shift) + raw)[first:last]
         forms |= {letters, letters.translate(bytes.maketrans(b"+/", b"-_")), letters.replace(b"/", b"\\/")}
@@ -100,7 +100,7 @@ def _escape_json(text: str, *, ascii_only: bool = False) -> str:
 
 
 class _Literals:
-    """Literals to search for; of several that begin at one offset the longest counts."""
+    """Literals to search for; of several at one offset the longest counts."""
 
     def __init__(self, literals: Iterable[bytes]) -> None:
         self._by_first: dict[int, list[bytes]] = {}
@@ -111,7 +111,7 @@ class _Literals:
         self._search: Any = None
 
     def find(self, data: bytes, *, goes_on: bool) -> tuple[list[Span], int]:
-        """Return where literals stand, and from where on one may be unfinished in a text that goes on."""
+        """Return where literals are, and from where on one may be unfinished in an incomplete text."""
         spans: list[Span] = []
         offset = 0
         if self.heads and self._search is None:
@@ -131,13 +131,13 @@ class _Literals:
 
 
 class _View(NamedTuple):
-    """A text without its colors or line breaks that knows where each of its bytes came from."""
+    """A text without its colors or line breaks, with the original offsets."""
 
     text: bytes
     starts: Sequence[int] = (0,)
-    """Where each stretch begins in the text."""
+    """Start of each stretch in the text."""
     origins: Sequence[int] = (0,)
-    """Where each stretch begins in the original."""
+    """Start of each stretch in the original."""
 
     def origin(self, offset: int) -> int:
         """Return the offset in the original."""
@@ -150,7 +150,7 @@ def _remove(pattern: re.Pattern[bytes], data: bytes) -> _View:
     starts, origins = [0], [0]
     for match in pattern.finditer(data):
         run = len(match[0]) - len(match[0].lstrip(b"\\"))
-        # Escaped once, twice, three times, a color has one, two, four backslashes; any more are the text's own.
+        # Escaped once, twice or three times, a color has 1, 2 or 4 backslashes; more belong to the text.
         piece = data[origins[-1] : match.start() + run - (run & -run)]
         pieces.append(piece)
         if piece or len(starts) == 1:
@@ -163,7 +163,7 @@ def _remove(pattern: re.Pattern[bytes], data: bytes) -> _View:
 
 
 class Matcher:
-    """Finds known values and shapes; `match` returns nothing where there is nothing to look for."""
+    """Finds known values and patterns; `match` returns None when there is nothing to search for."""
 
     def __init__(self, values: Iterable[str]) -> None:
         unique = sorted(set(values))
@@ -178,20 +178,20 @@ class Matcher:
             raise ConfigError("there are too many secrets to look for", hint="name fewer variables as secret")
 
     def may_match(self, data: bytes) -> bool:
-        """Tell whether there may be anything secret in JSON, also when its strings are read."""
+        """Return whether JSON may contain a secret, also inside its strings."""
         hits = self.match(data)
         return (self.match(_remove(_COLOR, data).text) if hits == [_COLORED] else hits) is not None
 
     def spans(self, data: bytes) -> list[Span]:
-        """Return where secrets stand, in order and apart from each other."""
+        """Return the spans of secrets, sorted and disjoint."""
         return self._find(data, goes_on=False)[0]
 
     def spans_so_far(self, data: bytes) -> tuple[list[Span], int, int]:
-        """Return the secrets in a text that goes on, and from where on its end may be a known value, or a shape."""
+        """Return the secrets in an incomplete text, and where an unfinished value or pattern starts."""
         spans, known_wait = self._find(data, goes_on=True)
         for pattern in _CUT_OFF:
             if match := pattern.search(data, max(0, len(data) - _MAX_CUT_OFF)):
-                run = len(match[0]) - len(match[0].lstrip(b"\\"))  # which backslash is its first is still open
+                run = len(match[0]) - len(match[0].lstrip(b"\\"))  # its first backslash is still unknown
                 for cut in range(match.start(), match.start() + max(1, run)):
                     wait = self._find(data[:cut], goes_on=True)[1]
                     known_wait = min(known_wait, wait) if wait < cut else known_wait
@@ -200,7 +200,7 @@ class Matcher:
         return spans, known_wait, min(unfinished, default=len(tail)) + len(data) - len(tail)
 
     def _find(self, data: bytes, *, goes_on: bool) -> tuple[list[Span], int]:
-        """Find everything in the text as it is, without its colors, and without its line breaks."""
+        """Find everything in the text as it is, without colors, and without line breaks."""
         hits: Sequence[int] = self.match(data) or ()
         spans = [span for hit in hits if hit < len(SHAPES) for span in _find_shape(hit, data)]
         wait = len(data)
@@ -212,7 +212,7 @@ class Matcher:
                 views.append((joined._replace(origins=[*map(plain.origin, joined.origins)]), self._wrapped_literals))
             for view, literals in views:
                 matches, unfinished = literals.find(view.text, goes_on=goes_on)
-                # The end is taken from the last byte: what was removed behind a secret is no part of it.
+                # The end follows from the last byte: colors removed after a secret are not part of it.
                 spans += [(view.origin(start), view.origin(end - 1) + 1) for start, end in matches]
                 wait = min(wait, view.origin(unfinished))
         merged: list[Span] = []
@@ -262,7 +262,7 @@ def _compile(text: str) -> Any:
 
 
 def _compile_set(texts: list[str]) -> Any:
-    """Compile a set whose `Match` tells in one pass which of the expressions match somewhere."""
+    """Compile a set of expressions; one pass reports which of them match."""
     re2, options = _load_re2("".join(texts))
     expressions = re2.Set.SearchSet(options)
     for text in texts:
@@ -279,6 +279,6 @@ def _load_re2(text: str) -> tuple[Any, Any]:
     options.encoding = options.Encoding.LATIN1
     options.longest_match = True
     options.log_errors = False
-    # What is not used is not taken; what runs out makes a search slow, and a set blind.
+    # Memory is allocated on use; with too little, a search becomes slow and a set reports no match.
     options.max_mem = max(32 << 20, 256 * len(text))
     return cast("Any", re2), options

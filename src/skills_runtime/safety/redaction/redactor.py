@@ -1,6 +1,6 @@
-"""Take secrets out of text, plain data, log lines and streams; and tell which values are secrets.
+"""Redact text, plain data, log lines and streams; decide which values are secrets.
 
-Where they stand is found by `matcher`, whose expressions are compiled when the first redactor is made.
+`matcher` finds the secrets; its expressions are compiled when the first redactor is created.
 """
 
 import json
@@ -16,23 +16,23 @@ from skills_runtime.safety.redaction.matcher import SHAPE_WINDOW, Matcher, Span
 from skills_runtime.safety.redaction.secret_patterns import is_secret_member
 
 MARK = "<redacted>"
-"""What stands for a secret that was taken out."""
+"""Replacement for a secret."""
+# Characters of earlier output that are remembered, because the text before a secret identifies it.
 CONTEXT = 256
-"""How much of what went out is remembered, for what stands before a secret tells that it is one."""
-LONGEST_WAIT = 4096
-"""What may be a key for longer than this is taken for one; a known value waits for as long as it is."""
+# A possible key that is longer than this counts as one; a known value is awaited for its own length.
+MAX_PENDING = 4096
 
-assert LONGEST_WAIT + CONTEXT < SHAPE_WINDOW
+assert MAX_PENDING + CONTEXT < SHAPE_WINDOW
 
 _TOKEN = re.compile(rb'("(?:[^"\\]++|\\.)*+")(\s*+:\s*+)?|-?[0-9][0-9.eE+-]*+', re.DOTALL)
 _QUOTED_MARK = json.dumps(MARK).encode()
 
 _SHORTEST = 4
-_SHORTEST_OF_ONE_KIND = 8
+_MIN_SINGLE_CLASS_LENGTH = 8
+# Longer words that appear where a secret belongs but are common in ordinary text.
 _NO_SECRETS = frozenset(
     ("password", "passwort", "changeme", "postgres", "postgresql", "localhost", "disabled", "undefined")
 )
-"""Longer words that people put where a secret belongs, and that ordinary text is full of."""
 _SECRET_NAME_ENDS = ("password", "passwd", "passphrase", "apikey", "_pass", "_pwd", "_pat")
 _PATH = re.compile(
     r"(?:~|\.{1,2}|[A-Za-z]:)[/\\].*"
@@ -42,22 +42,22 @@ _PATH = re.compile(
 
 
 def is_redactable(value: str) -> bool:
-    """Tell whether the value can be told from ordinary text.
+    """Return whether the value can be distinguished from ordinary text.
 
-    It cannot if it is shorter than four characters, or shorter than eight and nothing but digits or nothing but
-    letters (`true`, `8080`, `admin`), or one of a few longer words: taking those out would tear text to pieces and hide
-    nothing. Nor can what is part of the mark itself.
+    It cannot if it is shorter than four characters, or shorter than eight and only digits or only letters (`true`,
+    `8080`, `admin`), or one of a few longer words: redacting those would destroy text and hide nothing. Nor can
+    parts of the mark itself.
     """
     if len(value) < _SHORTEST or value in MARK or value.lower() in _NO_SECRETS:
         return False
     one_kind = value.isalpha() or value.isdigit() or len(set(value)) == 1
-    return not (one_kind and value.isascii() and len(value) < _SHORTEST_OF_ONE_KIND)
+    return not (one_kind and value.isascii() and len(value) < _MIN_SINGLE_CLASS_LENGTH)
 
 
 def find_secrets(environment: Mapping[str, str], names: Iterable[str] = ()) -> frozenset[str]:
-    """Return the secret values of an environment: of the `named` variables, and of those whose name says so.
+    """Return the secret values of an environment: the `named` variables, and those with a secret name.
 
-    Of a URL with a password the password is one more, as it is and decoded. A path to a secret is none.
+    The password of a URL counts separately, raw and decoded. A path to a secret is not secret.
     """
     from skills_runtime.config import is_secret_name  # the settings around it are slow to load
 
@@ -69,52 +69,52 @@ def find_secrets(environment: Mapping[str, str], names: Iterable[str] = ()) -> f
     }
     for value in environment.values():
         if "://" in value and "@" in value:
-            with suppress(ValueError):  # not a URL after all
+            with suppress(ValueError):  # not a URL
                 password = urlsplit(value.strip()).password or ""
                 values |= {password, unquote(password)}
     return frozenset(value for value in values if is_redactable(value) and not _PATH.fullmatch(value))
 
 
 class StreamRedactor:
-    """Redacts one text that comes in pieces; made by `Redactor.stream`."""
+    """Redacts a text that arrives in pieces; created by `Redactor.stream`."""
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
         self._pending: bytes = b""
-        """What waits, with a little of what went out before it."""
+        """Held-back bytes, with some of those emitted before."""
         self._emitted: int = 0
-        """How much of what is kept went out already."""
+        """Number of buffered bytes that were emitted already."""
         self._half_character = ""
 
     def feed(self, text: str) -> str:
-        """Take in the next piece, and return what may go out now."""
+        """Add the next piece; return what can be emitted now."""
         text = self._half_character + text
-        # A service may cut a character in two: its first half waits for the second.
+        # A chunk may end inside a character: its first half waits for the second.
         self._half_character = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         data = self._pending + _encode(text.removesuffix(self._half_character))
         spans, known_wait, shape_wait = self._matcher.spans_so_far(data)
         out = self._redact(data, spans, min(known_wait, shape_wait))
-        if len(data) - shape_wait <= LONGEST_WAIT or known_wait <= shape_wait:
+        if len(data) - shape_wait <= MAX_PENDING or known_wait <= shape_wait:
             self._pending = _cut(data, min(self._emitted, known_wait, shape_wait) - CONTEXT)
             self._emitted += len(self._pending) - len(data)
             return _decode(out)
-        # What waited for too long is taken for a secret. Its middle is forgotten, for any more of it is the same.
+        # What waited for too long counts as a secret; its middle is dropped, since more of it changes nothing.
         mark = b"" if shape_wait < self._emitted else MARK.encode()
-        head = data[: shape_wait + LONGEST_WAIT // 2].rstrip(b"\\")
+        head = data[: shape_wait + MAX_PENDING // 2].rstrip(b"\\")
         tail = data[max(len(head), min(known_wait, len(data) - CONTEXT)) :]
         self._pending = _cut(head, shape_wait - CONTEXT) + tail
         self._emitted = len(self._pending) - len(data) + max(self._emitted, known_wait)
         return _decode(out + mark)
 
     def finish(self) -> str:
-        """Return what still waited; nothing may be fed after this."""
+        """Return the rest; no more pieces may follow."""
         data = self._pending + _encode(self._half_character)
         out = self._redact(data, self._matcher.spans(data), len(data))
         self._pending, self._emitted, self._half_character = b"", 0, ""
         return _decode(out)
 
     def _redact(self, data: bytes, spans: list[Span], end: int) -> bytes:
-        """Return what may go out up to `end`; a span that was begun earlier has its mark already."""
+        """Return the redacted bytes up to `end`; a secret that started earlier has its mark already."""
         pieces: list[bytes] = []
         for start, stop in spans:
             if start >= end:
@@ -128,16 +128,16 @@ class StreamRedactor:
 
 
 def _cut(data: bytes, start: int) -> bytes:
-    """Return the data from `start` on, behind a letter for what was before: half a word must not look like a word."""
+    # A letter stands for the text before, so that half a word does not look like a word.
     return b"x" + data[start:] if start > 0 else data
 
 
 class Redactor:
-    """Replaces secrets by `<redacted>`: the given values, and what looks like a key.
+    """Replaces secrets by `<redacted>`: the given values, and text shaped like a key.
 
-    A value is found as it is, escaped for JSON (also within JSON), URLs, HTML and shells, as base64, as hex, and
-    with colors in between. Values that ordinary text is full of are not looked for: see `is_redactable`.
-    Immutable, so that one may serve every run and every thread.
+    Values are found plain, escaped for JSON (also nested), URLs, HTML and shells, as base64, as hex, and with
+    colors in between. Values common in ordinary text are ignored: see `is_redactable`. Immutable, so runs and
+    threads can share it.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -148,7 +148,7 @@ class Redactor:
 
     def line(self, data: bytes) -> bytes:
         """Redact the strings and keys of a JSON document; the same object if it has no secrets."""
-        if self._match(data) is None:  # nearly always; so nothing may stand before it
+        if self._match(data) is None:  # the common case, so it comes first
             return data
         if not self._matcher.may_match(data):
             return data
@@ -175,7 +175,7 @@ class Redactor:
                 return token[0]
             try:
                 return json.dumps(new, ensure_ascii=False).encode() + colon
-            except UnicodeEncodeError:  # half of a character
+            except UnicodeEncodeError:  # a lone surrogate
                 return json.dumps(new).encode() + colon
 
         redacted = _TOKEN.sub(replace, data)
@@ -196,7 +196,7 @@ class Redactor:
         return self._value(value, {})
 
     def stream(self) -> StreamRedactor:
-        """Return a redactor for one text that comes in pieces."""
+        """Return a redactor for one text that arrives in pieces."""
         return StreamRedactor(self._matcher)
 
     def _value(self, value: Any, names: dict[str, str]) -> Any:
@@ -229,7 +229,7 @@ class Redactor:
         return MARK if hidden else self._value(value, names)
 
     def _rename(self, name: Any, names: dict[str, str]) -> Any:
-        """Redact the name of a member; two names stay two names, and one name stays one."""
+        """Redact a member name; different names stay different, and equal ones equal."""
         redacted = self.text(name) if isinstance(name, str) else name
         if redacted is name:
             return name
@@ -243,7 +243,7 @@ def _redactor(secrets: frozenset[str]) -> Redactor:
 
 
 class SecretRegistry:
-    """Knows secrets, and learns more of them; safe to share between runs and threads."""
+    """Holds secrets and accepts more; safe to share between runs and threads."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._values = frozenset(secrets)
@@ -251,7 +251,7 @@ class SecretRegistry:
         self._lock = threading.Lock()
 
     def hide(self, *values: str) -> None:
-        """Know more secrets from now on."""
+        """Add secrets to redact from now on."""
         redactable = {stripped for value in values if is_redactable(stripped := value.strip())}
         with self._lock:
             if not redactable <= self._values:
@@ -259,19 +259,19 @@ class SecretRegistry:
                 self._redactor = None
 
     def text(self, text: str) -> str:
-        """Remove secrets from a text; return the same object if it has none."""
+        """Redact a text; return the same object if it has no secrets."""
         return (self._redactor or self._build_redactor()).text(text)
 
     def value(self, value: Any) -> Any:
-        """Remove secrets from plain data; return the same object if it has none."""
+        """Redact plain data; return the same object if it has no secrets."""
         return (self._redactor or self._build_redactor()).value(value)
 
     def line(self, data: bytes) -> bytes:
-        """Remove secrets from a JSON document; return the same object if it has none."""
+        """Redact a JSON document; return the same object if it has no secrets."""
         return (self._redactor or self._build_redactor()).line(data)
 
     def stream(self) -> StreamRedactor:
-        """For one text that comes in pieces."""
+        """Return a redactor for one text that arrives in pieces."""
         return (self._redactor or self._build_redactor()).stream()
 
     def _build_redactor(self) -> Redactor:
@@ -281,7 +281,7 @@ class SecretRegistry:
 
 
 def _encode(text: str) -> bytes:
-    """Encode as UTF-8, with the halves of a character joined; what is no character stays what it is."""
+    """Encode as UTF-8, joining surrogate pairs; lone surrogates stay as they are."""
     try:
         return text.encode()
     except UnicodeEncodeError:

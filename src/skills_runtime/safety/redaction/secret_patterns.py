@@ -1,7 +1,7 @@
 """Patterns of secrets by shape or context: keys, tokens, private keys, passwords.
 
-Precise rather than complete: a digest, an id, a path or prose must never be taken for one. The expressions are for
-bytes, in the syntax that RE2 and `re` share.
+Precise rather than complete: a digest, an id, a path or prose must never match. The expressions are for bytes, in
+the syntax that RE2 and `re` share.
 """
 
 import re
@@ -10,31 +10,31 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """A secret between what must stand before and behind it."""
+    """A secret and its required context before and after."""
 
     prefix: str
     secret: str
     partial: str
-    """Matches every text that may become the secret and what is behind it; nothing too."""
+    """Matches every prefix of the secret and its context, including the empty one."""
     behind: str = ""
     is_secret: Callable[[bytes, int, int], bool] | None = None
-    """Decides whether the bytes between two offsets are a secret after all."""
+    """Decides whether the bytes between two offsets really are a secret."""
 
     @property
     def complete(self) -> str:
-        """The expression that finds it; the secret is its only group."""
+        """The expression that matches it; the secret is its only group."""
         return f"{self.prefix}({self.secret}){self.behind}"
 
     @property
     def partial_at_end(self) -> str:
-        """The expression that finds what may become one at the end of a text."""
+        """The expression that matches a possible prefix at the end of a text."""
         return rf"{self.prefix}({self.partial}|{self.secret})\z"
 
 
 _WORD = "[A-Za-z0-9]"
 _URL_WORD = "[A-Za-z0-9_-]"
 _ESCAPES = r"\x5c+[nrtbf]|\x5c+u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]*m"
-# A letter that belongs to an escape, or to a terminal's colour, is no letter of a word.
+# A letter that belongs to an escape or to a terminal color is not part of a word.
 _EDGE = rf"(?:^|[^A-Za-z0-9]|{_ESCAPES})"
 _EDGE_OF_URL_WORD = rf"(?:^|[^A-Za-z0-9_-]|{_ESCAPES})"
 _QUOTE = r"(?:\x5c*[\x22\x27])?"
@@ -46,13 +46,13 @@ _URL_PASSWORD = r"[^\x00-\x20\x22\x23\x27\x2f\x3c\x3e\x3f\x5c\x60]"
 
 
 def _beginnings(*literals: str) -> str:
-    """Match a beginning of one of these texts, or nothing."""
+    """Match a prefix of one of these texts, or nothing."""
     stubs = {literal[:end] for literal in literals for end in range(1, len(literal))}
     return "|".join(["", *sorted(map(re.escape, stubs))])
 
 
 def _token(heads: Iterable[str], letters: str, least: int, most: int | str = "") -> tuple[str, str]:
-    """Match one of the heads with so many letters behind it, and what may become that."""
+    """Match one of the prefixes followed by this many letters, and its own prefixes."""
     heads = list(heads)
     head = f"(?:{'|'.join(heads)})"
     return f"{head}{letters}{{{least},{most}}}", f"{_beginnings(*heads)}|{head}{letters}{{0,{most}}}"
@@ -82,7 +82,7 @@ _URL_TOKENS = _either(
 )
 
 _BREAK = r"(?:[\r\n]+|\x5c+[rn])"
-# What stands before a line where it is quoted, compared, or shown with its number.
+# Prefixes of a line that is quoted, part of a diff, or numbered.
 _LABEL = r"[\x20\t>|]{0,8}(?:L?[0-9]{1,6}[:\t|]\x20?)?"
 _NEW_LINE = rf"(?:{_BREAK}{_LABEL})+"
 _HEADER = "(?:Proc-Type: |DEK-Info: |Version: |Comment: )[A-Za-z0-9 ,./:-]*"
@@ -97,13 +97,13 @@ _PRIVATE_KEY = (
 
 
 def _is_model_key(data: bytes, start: int, end: int) -> bool:
-    """Names such as `sk-container-id-1` are made of words; keys have a long run of letters and digits."""
+    # Names such as `sk-container-id-1` consist of words; keys have a long run of letters and digits.
     runs = re.findall(rb"[A-Za-z0-9]{8,}", data[start + 3 : end])
     return any(len(run) >= 16 or len(re.findall(rb"[0-9]", run)) >= 2 for run in runs)
 
 
 def _is_value(data: bytes, start: int, end: int) -> bool:
-    """Whether what is assigned to a secret's name is a value, and not a variable, a call, a path or a placeholder."""
+    """Return whether the assigned text is a value, not a variable, a call, a path or a placeholder."""
     value = data[start:end]
     if b"://" in value or value.startswith((b"/", b"./", b"../", b"~/")):
         return False
@@ -138,7 +138,7 @@ _MEMBER_VALUE = re.compile(rf"{_PLAIN_VALUE}{{8,}}".encode())
 
 
 def is_secret_member(name: str, value: str) -> bool:
-    """Whether a member of an object is a secret, by its name and by what it holds."""
+    """Return whether a member of an object is a secret, by its name and value."""
     raw = value.encode(errors="surrogatepass")
     looks_secret = _MEMBER_NAME.search(name) is not None and _MEMBER_VALUE.fullmatch(raw) is not None
     return looks_secret and _is_value(raw, 0, len(raw))

@@ -1,6 +1,6 @@
-"""The only way out of a sandbox: an allow-list proxy that decides, checks and records every connection.
+"""The allow-list proxy, the only way out of a sandbox: it checks and records every connection.
 
-Read `rules.decide` first, then `authorizer.EgressAuthorizer.authorize`, which every request goes through.
+Start reading at `rules.decide`, then `authorizer.EgressAuthorizer.authorize`, which every request goes through.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Every connection passes here: the rules decide, a name is resolved once, and what was checked is connected to."""
+"""Authorize every connection: apply the rules, resolve the name once, connect to the checked addresses."""
 
 import asyncio
 import os
@@ -29,12 +29,12 @@ from skills_runtime.sandbox.egress.rules import (
 from skills_runtime.sandbox.egress.streams import Peer
 
 MAX_ADDRESSES = 4
-"""How many addresses of one name are tried."""
+"""Addresses of one name that are tried."""
 DISCARD_PORT = 9
 
 
 class Flow:
-    """One request or tunnel under way: what was allowed, and how many bytes have passed."""
+    """One request or tunnel in progress: what was allowed, and its byte counts."""
 
     def __init__(
         self, authorizer: "EgressAuthorizer", allowed: EgressRecord, rule: Rule, addresses: Sequence[Address]
@@ -47,12 +47,12 @@ class Flow:
         self._bytes_down = 0
 
     def count_sent(self, count: int) -> None:
-        """Count bytes that go out; raises when the sandbox has used up its share."""
+        """Count bytes sent; raise when the sandbox has used up its limit."""
         self._bytes_up += count
         self._authorizer.use_bytes(count)
 
     def count_received(self, count: int) -> None:
-        """Count bytes that come in; raises when the sandbox has used up its share."""
+        """Count bytes received; raise when the sandbox has used up its limit."""
         self._bytes_down += count
         self._authorizer.use_bytes(count)
 
@@ -77,7 +77,7 @@ class Flow:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Record the end, and what stopped it if something did."""
+        """Record the end, and the error that caused it if any."""
         refused = _find_refusal(error)
         record = msgspec.structs.replace(
             self._record, stage="ended", bytes_up=self._bytes_up, bytes_down=self._bytes_down
@@ -110,7 +110,7 @@ class EgressAuthorizer:
         self._questions: dict[tuple[str, int], asyncio.Task[Verdict]] = {}
 
     async def authorize(self, protocol: Protocol, authority: Authority) -> Flow:
-        """Let one request pass, as far as it is allowed to; raises `Stopped` when it is not."""
+        """Authorize one request; raise `Stopped` when it is denied."""
         host, port = authority.host, authority.port
         if self._last_number >= self.ports.limits.requests:
             raise self.refuse(protocol, Refused("limit", "the sandbox has used up its requests"), authority)
@@ -141,7 +141,7 @@ class EgressAuthorizer:
     def refuse(
         self, protocol: Protocol, refused: Refused, authority: Authority | None = None, verdict: Verdict | None = None
     ) -> Stopped:
-        """Record a refusal; returns what to raise."""
+        """Record a refusal and return the exception to raise."""
         self.record(
             EgressRecord(
                 number=self._next_number(),
@@ -159,22 +159,22 @@ class EgressAuthorizer:
         return Stopped(refused)
 
     def record(self, record: EgressRecord) -> None:
-        """Record a decision; one that cannot be recorded ends the proxy."""
+        """Record a decision; an error here ends the proxy."""
         if record.stage == "decided" and record.number > self.ports.limits.requests + 1:
-            return  # the record before already says that the limit is reached
+            return  # the previous record already reports the limit
         try:
             self.ports.record(record)
-        except OSError as error:  # which would pass for one of the connection
+        except OSError as error:  # otherwise it would look like an error of the connection
             raise SandboxError(f"a decision about the network could not be recorded: {error}") from error
 
     def use_bytes(self, count: int) -> None:
-        """Take bytes off the share of the sandbox."""
+        """Subtract bytes from the sandbox's limit."""
         self._used_bytes += count
         if self._used_bytes > self.ports.limits.total_bytes:
             raise Stopped(self._bytes_exceeded())
 
     async def close(self) -> None:
-        """Cancel the questions that are still unanswered."""
+        """Cancel unanswered questions."""
         for task in self._questions.values():
             task.cancel()
         await asyncio.gather(*self._questions.values(), return_exceptions=True)
@@ -194,13 +194,14 @@ class EgressAuthorizer:
         if key not in self._questions:
             if len(self._questions) >= self.ports.limits.asks:
                 return Verdict("deny", "no rule allows it, and too many questions have been asked", "not_allowed")
-            # An answer holds as long as the proxy, or every request of a download would ask again.
+            # An answer holds for the lifetime of the proxy; otherwise every request of a download would ask again.
             rule = Rule(host=host.text, ports=(port,))
             self._questions[key] = asyncio.ensure_future(_wait_for_answer(self.ports.ask(*key), rule))
         question = self._questions[key]
-        await asyncio.wait([question])  # not awaited itself: one of several who wait may be cancelled
+        # Not awaited itself: one of several waiters may be cancelled.
+        await asyncio.wait([question])
         if question.cancelled():
-            return Verdict("deny", "the command ended before anybody decided", "not_allowed")
+            return Verdict("deny", "the command ended before the user decided", "not_allowed")
         return question.result()
 
     def _next_number(self) -> int:
@@ -212,12 +213,12 @@ class EgressAuthorizer:
 
 
 async def _wait_for_answer(question: Awaitable[bool], rule: Rule) -> Verdict:
-    """Return what an answer means for the host of `rule`; nobody's silence passes for an answer."""
+    """Return the decision on the host of `rule`; a missing answer denies."""
     try:
         allowed = await question
     except Undecided as undecided:
         return Verdict("deny", str(undecided), "not_allowed")
-    except OSError as error:  # which would pass for one of the connection
+    except OSError as error:  # otherwise it would look like an error of the connection
         raise SandboxError(f"a question about the network could not be asked: {error}") from error
     if allowed is True:
         return Verdict("allow", "the user allowed it", "", rule, "person")
@@ -227,7 +228,7 @@ async def _wait_for_answer(question: Awaitable[bool], rule: Rule) -> Verdict:
 async def resolve_allowed(
     policy: EgressPolicy, rule: Rule, host: Host, port: int, resolve: Resolver
 ) -> list[Address] | Refused:
-    """Return the addresses that may be connected to; those that may not are left out, and it takes one to be left."""
+    """Return the resolved addresses that are allowed; refuse if there are none."""
     literal = host.address
     if literal is not None:
         candidates: list[Address | None] = [literal]
@@ -251,18 +252,19 @@ async def resolve_allowed(
 
 
 async def system_resolver(name: str, port: int) -> Sequence[str]:
-    """Return the addresses that this machine finds for a name."""
+    """Resolve a name as this machine does."""
     results = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(result[4][0]) for result in results))
 
 
 def is_local_address(address: Address) -> bool:
-    """Return whether the address is one of this machine's, where services listen that trust their neighbours."""
+    """Return whether the address belongs to this machine, where services may trust local clients."""
     endpoint = (str(address), 0)
     try:
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
             probe.bind(endpoint)
-        # Some machines may bind to any address; but only to one of its own a machine speaks from the same one.
+        # Some machines allow binding to any address, but a socket connected to an own address also has it as its
+        # source.
         with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
             probe.connect((endpoint[0], DISCARD_PORT))  # sends nothing
             return probe.getsockname()[0] == endpoint[0]

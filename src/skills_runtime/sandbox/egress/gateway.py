@@ -1,7 +1,7 @@
-"""The network of one sandboxed command: takes its listener out of the sandbox and serves it while the command runs.
+"""The network of one sandboxed command: take its listening socket out of the sandbox and serve it.
 
-A listening socket that is made inside is handed out over a channel, so that the proxy accepts connections from within
-without a way out being left there. The first step inside is `inside/network.py`; it travels as an input of the sandbox.
+A socket created inside is passed out over a channel, so the proxy accepts connections from inside while the sandbox
+has no other way out. `inside/network.py` is the first program inside; it is passed as an input of the sandbox.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ INTERPRETERS = ("/usr/bin/python3", "/usr/local/bin/python3")
 MAX_SOURCE = 65536
 _BOOT = "import os;s=os.read({number},{most});os.close({number});exec(s)"
 DRAIN_SECONDS = 0.5
-"""How long connections may take to end by themselves once the command is gone."""
+"""Time connections get to end by themselves after the command has ended."""
+# Served inside the sandbox itself: these never leave it, unless a rule names one.
 LOCAL = ("localhost", "127.0.0.1", "::1")
-"""Served inside the sandbox itself: these never leave it, unless a rule names one."""
 _PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 class EgressCallbacks(msgspec.Struct, frozen=True, kw_only=True):
-    """Callbacks that record each decision and ask about a host that no rule names; without `ask` it is denied."""
+    """Callbacks that record each decision and ask about a host no rule names; without `ask` it is denied."""
 
     record: Recorder
     ask: Asker | None = None
@@ -48,9 +48,9 @@ class EgressCallbacks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gateway:
-    """Hands its `descriptors` to a command, serves it from `started` on, and lets go of everything in `close`.
+    """Pass `descriptors` to a command, serve it after `start`, release everything in `close`.
 
-    A proxy that fails lets nothing pass any more: `failure` says why, and `failed` is told.
+    A proxy that fails lets nothing pass any more: `failure` has the reason, and `failed` is called.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class Gateway:
         return (self._handover.descriptor,)
 
     def start(self) -> None:
-        """Begin to serve: the descriptors have been handed over."""
+        """Start serving; call this after the descriptors were passed on."""
         self._handover.release_sandbox_end()
         self._serving = asyncio.create_task(self._serve(), name="egress proxy")
         self._serving.add_done_callback(self._report_failure)
 
     async def close(self, *, drain: bool = False) -> None:
-        """End the proxy with every connection; where the command has ended, they may `drain` for a moment."""
+        """Stop the proxy and every connection; with `drain`, connections of a finished command get a moment to end."""
         serving = self._serving
         try:
             if serving is not None and drain:
@@ -106,10 +106,11 @@ class Gateway:
             self._handover.allow_start()
             await serve_egress(self._listener, self._ports)
         finally:
-            self._handover.close()  # a command that still waits must not wait for ever
+            # A command that still waits for permission to start must not hang.
+            self._handover.close()
 
     def _stop_accepting(self) -> None:
-        """Let the proxy end with its last connection; where there was no network, it sees that by itself."""
+        # Makes the proxy end with its last connection; a proxy without a network notices by itself.
         if self._listener is not None:
             with suppress(OSError):  # it may be closed already
                 self._listener.shutdown(socket.SHUT_RDWR)
@@ -136,10 +137,10 @@ async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
 
 
 class Handover:
-    """The channel between a sandbox that is being started and its proxy.
+    """The channel between a starting sandbox and its proxy.
 
-    Let the sandbox inherit `descriptor`, start `argv(...)` in it, call `started()`, take the
-    `listener()`, serve it, and let the command `go()`. Leaving the `with` block before that ends the sandbox's start.
+    Let the sandbox inherit `descriptor`, start `argv(...)` in it, call `started()`, take the `listener()`, serve
+    it, and call `allow_start()`. Leaving the `with` block earlier ends the sandbox's start.
     """
 
     def __init__(self, port: int = PROXY_PORT) -> None:
@@ -156,7 +157,7 @@ class Handover:
         self.close()
 
     def close(self) -> None:
-        """Let go of both ends; a sandbox that still waits for the word to go ends."""
+        """Close both ends; a sandbox that still waits for permission to start ends."""
         self._host_end.close()
         self._sandbox_end.close()
 
@@ -168,19 +169,19 @@ class Handover:
     def argv(
         self, command: Sequence[str], interpreter: str = "/usr/bin/python3", *, descriptor: int | None = None
     ) -> tuple[str, ...]:
-        """Return the command line to run inside, with an interpreter that is visible there; it becomes the command.
+        """Return the command line to run inside, with an interpreter that is visible there; it executes the command.
 
-        `descriptor` is the number under which the sandbox inherits its end, if that is another one there.
+        `descriptor` is the inherited number of the sandbox's end, if it differs there.
         """
         number = self.descriptor if descriptor is None else descriptor
         return (interpreter, "-I", "-S", "-c", _source(), str(number), str(self._port), *command)
 
     def release_sandbox_end(self) -> None:
-        """Let go of the sandbox's end, so that its death is noticed."""
+        """Close the sandbox's end here, so that its death is noticed."""
         self._sandbox_end.close()
 
     async def receive_listener(self, seconds: float = HANDOVER_SECONDS) -> socket.socket:
-        """Return the listening socket from inside; raises when there comes none, or one that is not fit for it."""
+        """Return the listening socket from inside; raise if none arrives or it is not suitable."""
         try:
             async with asyncio.timeout(seconds):
                 loop = asyncio.get_running_loop()
@@ -192,9 +193,9 @@ class Handover:
                     loop.remove_reader(self._host_end)
             message, descriptors, flags, _ = socket.recv_fds(self._host_end, 1, 1, socket.MSG_CMSG_CLOEXEC)
         except TimeoutError as error:
-            raise SandboxError(f"the sandbox made no network in {seconds:g} seconds", hint=_HINT) from error
+            raise SandboxError(f"the sandbox created no network within {seconds:g} seconds", hint=_HINT) from error
         except OSError as error:
-            raise SandboxError(f"the sandbox handed out no network: {error}", hint=_HINT) from error
+            raise SandboxError(f"the sandbox passed no network socket: {error}", hint=_HINT) from error
         if message != inside.READY or len(descriptors) != 1 or flags & socket.MSG_CTRUNC:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -202,7 +203,7 @@ class Handover:
         return self._check_listener(socket.socket(fileno=descriptors[0]))
 
     def allow_start(self) -> None:
-        """Let the command begin; one that has died meanwhile needs no word."""
+        """Let the command start; ignored if it has died meanwhile."""
         try:
             self._host_end.send(inside.GO)
         except (BrokenPipeError, ConnectionResetError):
@@ -212,12 +213,12 @@ class Handover:
         problem = find_listener_problem(listener, self._port)
         if problem:
             listener.close()
-            raise SandboxError(f"the socket handed out of the sandbox cannot be used: {problem}", hint=_HINT)
+            raise SandboxError(f"the socket from the sandbox cannot be used: {problem}", hint=_HINT)
         return listener
 
 
 def find_listener_problem(listener: socket.socket, port: int) -> str:
-    """Return why a socket is not a listener in a separate network namespace, or nothing."""
+    """Return why a socket is not a listener in a separate network namespace; None if it is."""
     if listener.family != socket.AF_INET or listener.type != socket.SOCK_STREAM:
         return "it is not one for TCP"
     if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
@@ -231,7 +232,7 @@ def find_listener_problem(listener: socket.socket, port: int) -> str:
 
 
 def _network_cookie(connection: socket.socket) -> int:
-    """Return the number of the network that a socket belongs to; zero where the kernel cannot tell."""
+    """Return the network namespace cookie of a socket; zero where the kernel cannot tell."""
     try:
         return struct.unpack("Q", connection.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8))[0]
     except OSError:
@@ -246,14 +247,14 @@ def _source() -> str:
 def build_stage_command(
     command: Sequence[str], interpreter: str, *, source: int, port: int = PROXY_PORT
 ) -> tuple[str, ...]:
-    """Return the command line behind the stage program, read from `source`; its channel is the next descriptor."""
+    """Return the command line of the stage program, read from `source`; its channel is the next descriptor."""
     boot = _BOOT.format(number=source, most=MAX_SOURCE)
     return (interpreter, "-I", "-S", "-c", boot, str(source + 1), str(port), *command)
 
 
 @cache
 def stage_source() -> bytes:
-    """Return the small program."""
+    """Return the source of the stage program."""
     return Path(inside.__file__).read_bytes()
 
 
@@ -264,7 +265,7 @@ def find_interpreter(home: Path | None) -> str | None:
 
 
 def compile_egress(egress: Egress) -> EgressPolicy:
-    """Return the rules that people wrote; raises `ValidationFailed` for one that cannot be used."""
+    """Compile the user's rules; raise `ValidationFailed` for an invalid one."""
     return EgressPolicy(
         allow=(
             *(allow_rule(text) for text in egress.allow),
@@ -277,9 +278,9 @@ def compile_egress(egress: Egress) -> EgressPolicy:
 def proxy_variables(port: int = PROXY_PORT, *, rule_hosts: Collection[str] = ()) -> dict[str, str]:
     """Return the proxy variables of a sandboxed process, in upper and lower case since programs disagree.
 
-    `named` are the hosts of rules: for those the proxy is asked, also where it is a name of the own machine.
-    `ALL_PROXY` names HTTP too: some clients refuse to start over a SOCKS address whose library they lack. SOCKS5 is
-    spoken on the same port for programs that are told to use it.
+    `named` are the hosts of rules: these go through the proxy even if they are local names. `ALL_PROXY` uses HTTP
+    too, because some clients refuse to start with a SOCKS address whose library they lack. The same port speaks
+    SOCKS5 for programs configured to use it.
     """
     address = f"http://127.0.0.1:{port}"
     variables = dict.fromkeys(_PROXY_VARIABLES, address) | {

@@ -1,4 +1,4 @@
-"""One request and its answer, both re-serialized from the parsed form, so that no other reading is possible."""
+"""Forward one request and its response, both serialized again from the parsed form."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ Sink = Callable[[bytes], Awaitable[None]]
 
 
 class Exchange:
-    """Sends one request on and brings back the answer; the connection to the server serves nothing else."""
+    """Forwards one request and returns its response; the server connection is used once."""
 
     def __init__(self, client: Peer, server: Peer, request: Request, flow: Flow, limits: EgressLimits) -> None:
         self._client = client
@@ -47,7 +47,7 @@ class Exchange:
             try:
                 await asyncio.wait({upload, download}, return_when=asyncio.FIRST_COMPLETED)
                 if upload.done():
-                    upload.result()  # a body that is no body ends the exchange at once
+                    upload.result()  # an invalid body ends the exchange at once
                 keep_alive = await download
                 return keep_alive and upload.done() and upload.result()
             finally:
@@ -111,7 +111,7 @@ class Exchange:
 
 
 async def copy_body(source: Peer, framing: Framing, sink: Sink) -> None:
-    """Bring a body from its source to the sink; only errors of the sink leave this as they are."""
+    """Copy a body from source to sink; only errors of the sink propagate unchanged."""
     match framing.kind:
         case "none":
             return

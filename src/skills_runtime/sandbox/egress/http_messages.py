@@ -1,6 +1,6 @@
-"""HTTP/1.1 as strictly as two programs can agree on it: heads and bodies are parsed, and written anew.
+"""Strict HTTP/1.1: heads and bodies are parsed and serialized again.
 
-What could be read in two ways is refused. Pure: bytes in, values or refusals out.
+Ambiguous messages are refused. Pure: bytes in, values or refusals out.
 """
 
 import re
@@ -29,6 +29,7 @@ _LENGTH = re.compile(rf"[0-9]{{1,{MAX_LENGTH_DIGITS}}}")
 _LONE_LINE_END = re.compile(rb"(?<!\r)\n|\r(?!\n)(?!\Z)")
 _HEAD_END = b"\r\n\r\n"
 
+# A second one of these would make the target or the framing of a message ambiguous.
 SINGLE_HEADERS = frozenset(
     {
         "host",
@@ -42,7 +43,6 @@ SINGLE_HEADERS = frozenset(
         "trailer",
     }
 )
-"""Headers about where a message goes or ends, or about the connection: a second one is a second opinion."""
 
 HOP_BY_HOP = frozenset(
     {
@@ -50,7 +50,7 @@ HOP_BY_HOP = frozenset(
         "transfer-encoding", "upgrade", "http2-settings", "expect", "content-length",
     }
 )  # fmt: skip
-"""Headers that the proxy answers or writes anew itself."""
+"""Headers that the proxy handles and replaces itself."""
 
 _NEVER_HOP_BY_HOP = frozenset({"host", "content-length", "transfer-encoding"})
 
@@ -68,20 +68,20 @@ class Headers(msgspec.Struct, frozen=True):
     pairs: tuple[tuple[str, str], ...]
 
     def get(self, name: str) -> str | None:
-        """Return the first value under this name."""
+        """Return the first value with this name."""
         return next((value for key, value in self.pairs if key == name), None)
 
     def tokens(self, name: str) -> frozenset[str]:
-        """Return the list that the value is, in lower case."""
+        """Return the comma-separated values, in lower case."""
         return frozenset(token.strip(" \t").lower() for token in (self.get(name) or "").split(","))
 
     def end_to_end(self) -> tuple[tuple[str, str], ...]:
-        """Return the headers meant for the other end and not for this connection."""
+        """Return the headers without those of the connection."""
         connection_headers = self.tokens("connection")
         return tuple(pair for pair in self.pairs if pair[0] not in HOP_BY_HOP and pair[0] not in connection_headers)
 
     def has_close(self) -> bool:
-        """Return whether the sender ends the connection after this message."""
+        """Return whether the sender closes the connection after this message."""
         return "close" in self.tokens("connection") | self.tokens("proxy-connection")
 
 
@@ -103,7 +103,7 @@ def parse_head(data: bytes, limit: int) -> Parsed[tuple[str, Headers]] | Incompl
 
 
 def parse_framing(headers: Headers, *, default: Literal["none", "until_close"]) -> Framing | Refused:
-    """How the body ends, according to headers that `parse_head` has accepted; `without` any it ends like this."""
+    """Return how the body ends according to parsed headers; `default` applies when they do not say."""
     length, coding = headers.get("content-length"), headers.get("transfer-encoding")
     if length is not None and coding is not None:
         return Refused("request_invalid", "the body has both a length and a transfer coding")
@@ -147,7 +147,7 @@ _LINE_END = b"\r\n"
 
 
 def parse_chunk_size(data: bytes) -> Parsed[int] | Incomplete | Refused:
-    """Return the size that stands before a chunk; zero is the last one."""
+    """Parse the size line of a chunk; zero is the last one."""
     match = _SIZE.match(data)
     if data and not match:
         return Refused("request_invalid", "a chunk of the body does not begin with its size")
@@ -161,12 +161,12 @@ def parse_chunk_size(data: bytes) -> Parsed[int] | Incomplete | Refused:
 
 
 def parse_chunk_end(data: bytes) -> Parsed[int] | Incomplete | Refused:
-    """Return the line end that stands behind the bytes of a chunk."""
+    """Parse the line end after a chunk."""
     return _parse_line_end(data, "a chunk of the body is longer or shorter than its size says")
 
 
 def parse_last_line(data: bytes) -> Parsed[int] | Incomplete | Refused:
-    """Return the empty line that ends the body."""
+    """Parse the empty line that ends the body."""
     return _parse_line_end(data, "the body has headers at its end")
 
 
@@ -184,7 +184,7 @@ _ABSOLUTE = re.compile(r"(?i:http)://([^/?#]*)([^#]*)")
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One request whose host is known beyond doubt."""
+    """One request whose host is unambiguous."""
 
     method: str
     authority: Authority
@@ -200,7 +200,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 def parse_request(data: bytes, limit: int, tunnel: Authority | None = None) -> Parsed[Request] | Incomplete | Refused:
-    """Return the request at the beginning of the data; in a `tunnel` it must be meant for the tunnel's own end."""
+    """Parse the request at the beginning of the data; in a `tunnel` its host must be the tunnel's."""
     head = parse_head(data, limit)
     if not isinstance(head, Parsed):
         return head
@@ -263,7 +263,7 @@ def _check_host_header(request: Request) -> Refused | None:
     text = request.headers.get("host")
     if text is None:
         return _invalid("the request has no Host header") if request.minor_version == 1 else None
-    # Some clients leave out the port when they ask for a tunnel, where it says nothing about the destination.
+    # Some clients omit the port in CONNECT's Host header, which does not affect the destination.
     default = request.authority.port if request.method == "CONNECT" else HTTP_PORT
     host = split_authority(text, default)
     if isinstance(host, Refused):
@@ -278,7 +278,7 @@ _WITHOUT_BODY = (204, 304)
 
 
 class Response(msgspec.Struct, frozen=True):
-    """The head of an answer, and how its body ends."""
+    """The head of a response, and how its body ends."""
 
     status: int
     reason: str
@@ -287,12 +287,12 @@ class Response(msgspec.Struct, frozen=True):
 
     @property
     def is_interim(self) -> bool:
-        """Return whether the real answer is still to come."""
+        """Return whether this is an interim (1xx) response."""
         return self.status < 200
 
 
 def parse_response(data: bytes, limit: int, method: str) -> Parsed[Response] | Incomplete | Refused:
-    """Return the answer at the beginning of the data, to a request with this method."""
+    """Parse the response at the beginning of the data, to a request with this method."""
     head = parse_head(data, limit)
     if not isinstance(head, Parsed):
         return head
@@ -313,7 +313,7 @@ def parse_response(data: bytes, limit: int, method: str) -> Parsed[Response] | I
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 TLS_REFUSED = b"\x15\x03\x01\x00\x02\x02\x31"
-"""The alert `access_denied`, which clients show as such."""
+"""The TLS alert `access_denied`, which clients display as such."""
 
 LAST_CHUNK = b"0\r\n\r\n"
 
@@ -334,7 +334,7 @@ _HINTS: dict[Kind, str] = {
 
 
 def render_request_head(request: Request) -> bytes:
-    """Return the request as the server gets it: a path, one Host header, and the end of the connection behind it."""
+    """Render the request for the server: a path, one Host header, and `Connection: close`."""
     authority = request.authority
     host = authority.host.text if authority.port == HTTP_PORT else authority.text
     forwarded = [pair for pair in request.headers.end_to_end() if pair[0] != "host"]
@@ -343,11 +343,12 @@ def render_request_head(request: Request) -> bytes:
 
 
 def render_response_head(response: Response, request: Request, *, keep_alive: bool) -> bytes:
-    """Return the answer as the client gets it."""
+    """Render the response head for the client."""
     lines = list(response.headers.end_to_end())
     length = response.headers.get("content-length")
     if response.framing.kind == "none" and length is not None and response.status != 204:
-        lines.append(("content-length", length))  # of the body that a request without HEAD would bring
+        # The length that a GET response would have.
+        lines.append(("content-length", length))
     elif request.minor_version == 1 or response.framing.kind != "chunked":
         lines.extend(_framing_headers(response.framing))
     lines.append(("connection", "keep-alive" if keep_alive else "close"))
@@ -360,7 +361,7 @@ def encode_chunk(data: bytes) -> bytes:
 
 
 def render_refusal(refused: Refused) -> bytes:
-    """Return the answer to a client whose request goes no further."""
+    """Render the response for a refused request."""
     begin = (
         "The request did not get through" if refused.kind in _UPSTREAM_FAILURES else "The sandbox refuses the request"
     )

@@ -52,7 +52,7 @@ async def egress_proxy(listener: socket.socket, ports: EgressPorts) -> AsyncGene
     """Serve the listener while the block runs; afterwards it and every connection are closed.
 
     An error of a callback, such as a decision that cannot be recorded, ends the proxy at once: nothing passes any
-    more, and the error is raised at the end of the block.
+    more, and the block raises the error at its end.
     """
     serving = asyncio.create_task(serve_egress(listener, ports))
     try:
@@ -60,7 +60,7 @@ async def egress_proxy(listener: socket.socket, ports: EgressPorts) -> AsyncGene
     finally:
         serving.cancel()
         await asyncio.wait([serving])
-        listener.close()  # a task that was cancelled before its first step could not do it
+        listener.close()  # a task cancelled before its first step could not close it
     if not serving.cancelled():
         serving.result()
 
@@ -90,12 +90,12 @@ async def serve_egress(listener: socket.socket, ports: EgressPorts) -> None:
 
 
 def _release(connection: socket.socket, semaphore: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
-    connection.close()  # a task that was cancelled before its first step could not do it
+    connection.close()  # a task cancelled before its first step could not close it
     semaphore.release()
 
 
 async def _accept(listener: socket.socket) -> socket.socket | None:
-    """Return the next connection, or nothing once the listener is shut down."""
+    """Return the next connection; None once the listener is shut down."""
     while True:
         # Wait until a client connects; not `sock_accept`, which loses a connection when it is cancelled.
         loop = asyncio.get_running_loop()
@@ -119,7 +119,7 @@ async def _accept(listener: socket.socket) -> socket.socket | None:
 
 
 async def serve_connection(connection: socket.socket, authorizer: EgressAuthorizer) -> None:
-    """Serve one client to its end; a client that is cut off or says nothing for long is an end like any other."""
+    """Serve one client to its end; a timeout or a closed connection is an ordinary end."""
     with Peer(connection) as client:
         try:
             first = await client.peek(authorizer.ports.limits.idle_seconds)
@@ -197,13 +197,13 @@ async def _open_tunnel(
 
 
 def _record_refusal(authorizer: EgressAuthorizer, protocol: Protocol, refused: Refused) -> None:
-    """Record what could not be understood; a client that went away has asked for nothing."""
+    """Record a message that could not be parsed, unless the client closed the connection."""
     if refused.kind != "closed":
         authorizer.refuse(protocol, refused)
 
 
 def parse_greeting(data: bytes) -> Parsed[bool] | Incomplete | Refused:
-    """Return whether the client can do without a login."""
+    """Parse a SOCKS5 greeting; return whether the client accepts no authentication."""
     if data and data[0] != VERSION:
         return _invalid("the greeting is not one of SOCKS5")
     if len(data) < 2:
@@ -246,7 +246,7 @@ def parse_socks_request(data: bytes) -> Parsed[Authority] | Incomplete | Refused
 
 
 def render_socks_reply(refused: Refused | None) -> bytes:
-    """Return the answer to a request; the address in it is never used by a client that connects."""
+    """Render the reply to a SOCKS5 request; clients that connect ignore its address."""
     code = SUCCEEDED if refused is None else _CODES.get(refused.kind, _FAILED)
     return bytes((VERSION, code, 0, _IPV4, 0, 0, 0, 0, 0, 0))
 

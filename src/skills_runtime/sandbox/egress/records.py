@@ -9,11 +9,11 @@ from skills_runtime.sandbox.egress.rules import DecidedBy, EgressPolicy, Kind
 
 Protocol = Literal["http", "connect", "socks5", "unknown"]
 Stage = Literal["decided", "ended"]
-"""Every request is told of once when it is decided, and again at its end if it was allowed."""
+"""A request is recorded when it is decided, and at its end if it was allowed."""
 
 
 class EgressRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision, or the end of what it allowed; when that was is for the receiver to know."""
+    """One decision, or the end of an allowed request; the receiver adds the time."""
 
     number: int
     stage: Stage
@@ -31,7 +31,7 @@ class EgressRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EgressLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much all connections of one proxy may use; connections beyond the limit wait for a place."""
+    """Limits for all connections of one proxy; connections beyond the limit wait."""
 
     connections: int = 64
     idle_seconds: float = 300.0
@@ -39,18 +39,18 @@ class EgressLimits(msgspec.Struct, frozen=True, kw_only=True):
     head_bytes: int = 32768
     total_bytes: int = 4 << 30
     asks: int = 32
+    # Every request is recorded permanently, so their number is bounded.
     requests: int = 10_000
-    """Every request is recorded, and records are kept for ever: beyond so many, nothing passes any more."""
 
 
 Recorder = Callable[[EgressRecord], None]
 Asker = Callable[[str, int], Awaitable[bool]]
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a name; raises `OSError` when there are none."""
+"""Returns the addresses of a name; raises `OSError` when there are none."""
 
 
 class EgressPorts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a proxy works with; without `ask` unknown hosts are refused, without `resolve` the system looks names up."""
+    """Callbacks of a proxy; without `ask` unknown hosts are refused."""
 
     policy: EgressPolicy
     record: Recorder
@@ -84,7 +84,7 @@ class EgressUsage:
         self._left_out = 0
 
     def add(self, record: EgressRecord) -> None:
-        """Take in one decision, or the end of what it allowed."""
+        """Count one decision, or the end of an allowed request."""
         self._bytes[0] += record.bytes_up
         self._bytes[1] += record.bytes_down
         if record.stage == "decided":
@@ -99,7 +99,7 @@ class EgressUsage:
             usage.bytes_down += record.bytes_down
 
     def summary(self) -> dict[str, Any]:
-        """Return all of it as plain data; hosts beyond the first ones are only counted."""
+        """Return the usage as plain data; hosts beyond the first ones are only counted."""
         hosts = [
             {"host": host, "port": port, **msgspec.to_builtins(usage)} for (host, port), usage in self._hosts.items()
         ]

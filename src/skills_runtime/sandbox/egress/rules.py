@@ -1,6 +1,6 @@
-"""Which hosts a command may reach: hosts in one spelling, addresses by where they lead, rules, and the decision.
+"""Decide which hosts a command may reach: canonical hosts, address ranges, rules.
 
-A host is brought into its canonical form once, and refused where programs could read it in different ways. Pure.
+A host is normalized once, and refused where programs could read it differently. Pure.
 """
 
 import re
@@ -20,13 +20,13 @@ Kind = Literal[
     "host_invalid", "request_invalid", "not_allowed", "denied", "address_blocked", "name_mismatch",
     "unreachable", "limit", "closed",
 ]  # fmt: skip
-"""Why something was refused, for programs; these words never change."""
+"""Reasons for a refusal; stable identifiers."""
 
 MAX_ESCAPED_CHARS = 255
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """No, with one sentence for a person; `about` is the host in question as far as it could be read."""
+    """A refusal with one sentence for the user; `about` is the host, as far as it could be parsed."""
 
     kind: Kind
     reason: str
@@ -34,18 +34,18 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Parsed(msgspec.Struct, Generic[T], frozen=True):
-    """Something understood, and how many bytes it took."""
+    """A parsed value, and how many bytes it took."""
 
     value: T
     consumed: int
 
 
 class Incomplete(msgspec.Struct, frozen=True):
-    """So far nothing is wrong, but the end has not arrived."""
+    """The data is valid so far but incomplete."""
 
 
 class Stopped(Exception):
-    """A connection cannot go on; carries the refusal to its edge, and last words for a client in a tunnel."""
+    """A connection must end; carries the refusal, and the last bytes for a client in a tunnel."""
 
     def __init__(self, refused: Refused, final_bytes: bytes = b"") -> None:
         super().__init__(refused.reason)
@@ -82,14 +82,14 @@ _FORBIDDEN_CHARACTERS = {
 
 
 class Host(msgspec.Struct, frozen=True):
-    """A host in its only spelling; an IPv6 address stands in brackets."""
+    """A normalized host; IPv6 addresses are in brackets."""
 
     text: str
     kind: Literal["name", "ipv4", "ipv6"] = "name"
 
     @property
     def address(self) -> Address | None:
-        """Return the address that the host is, if it is not a name."""
+        """Return the IP address; None for a name."""
         match self.kind:
             case "name":
                 return None
@@ -112,12 +112,12 @@ class Authority(msgspec.Struct, frozen=True):
 
 
 def host_from_address(address: Address) -> Host:
-    """Return the host that an address is."""
+    """Return the host for an IP address."""
     return Host(str(address), "ipv4") if isinstance(address, IPv4Address) else Host(f"[{address}]", "ipv6")
 
 
 def canonical_host(text: str) -> Host | Refused:
-    """Return the host that the text names, or why it is not taken for one."""
+    """Return the normalized host, or why the text is not one."""
     if not text:
         return _invalid_host(text, "is empty")
     if len(text) > MAX_NAME + 1:
@@ -138,9 +138,10 @@ def canonical_host(text: str) -> Host | Refused:
         "",
     ):
         return _invalid_host(text, odd)
-    lowered = text.translate(_LOWER)  # only ASCII: to lower `K` (a Kelvin sign) would make another name of it
+    # ASCII only: lower-casing the Kelvin sign would give the letter `k`, another name.
+    lowered = text.translate(_LOWER)
     if _NUMBER.fullmatch(lowered.removesuffix(".").rpartition(".")[2]):
-        # Four plain decimal numbers; octal, hexadecimal and short forms are read differently by different programs.
+        # Four plain decimal numbers; programs disagree about octal, hexadecimal and short forms.
         parts = lowered.split(".")
         if len(parts) != 4 or not all(_OCTET.fullmatch(part) and int(part) <= 255 for part in parts):
             return _invalid_host(lowered, "is a number, but no plain IPv4 address such as 192.0.2.1")
@@ -157,7 +158,7 @@ def canonical_host(text: str) -> Host | Refused:
 
 
 def split_authority(text: str, default_port: int | None = None) -> Authority | Refused:
-    """Return the host and port of `host:port`; without a default the port must be there."""
+    """Split `host:port`; without a default the port is required."""
     head, colon, port_text = text.rpartition(":") if _PORT_PART.search(text) else (text, "", "")
     host = canonical_host(head)
     if isinstance(host, Refused):
@@ -169,7 +170,7 @@ def split_authority(text: str, default_port: int | None = None) -> Authority | R
 
 
 def parse_port(text: str) -> int | None:
-    """Return the port, if the text is a plain number from 1 to 65535."""
+    """Parse a port, a plain number from 1 to 65535."""
     return int(text) if _PORT.fullmatch(text) and int(text) <= MAX_PORT else None
 
 
@@ -218,6 +219,7 @@ def _invalid_host(text: str, problem: str) -> Refused:
 Reach = Literal["public", "private", "metadata", "special"]
 """Public; in a private network; a cloud metadata service; any other, such as multicast."""
 
+# These services hand out credentials to any client; some of their addresses look public.
 METADATA = frozenset(
     map(
         ip_address,
@@ -228,7 +230,6 @@ METADATA = frozenset(
         ),
     )
 )  # fmt: skip
-"""Services of clouds that hand out credentials to any client; some of these addresses look public."""
 
 _PRIVATE_4 = tuple(map(IPv4Network, ("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 _PRIVATE_6 = tuple(map(IPv6Network, ("::1/128", "fc00::/7")))
@@ -241,8 +242,8 @@ _SPECIAL_4 = tuple(
         ),
     )
 )  # fmt: skip
+# Outside this range no IPv6 address is public: mapped, NAT64, link-local, multicast and private addresses.
 _UNICAST_6 = IPv6Network("2000::/3")
-"""Outside of it no IPv6 address is public: mapped, NAT64, link-local, multicast and private ones are all elsewhere."""
 
 _SPECIAL_6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
 _LAST_32_BITS = tuple(map(IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")))
@@ -251,12 +252,12 @@ _TEREDO = IPv6Network("2001::/32")
 
 
 def is_public(address: Address) -> bool:
-    """Return whether the address is that of a machine on the open internet."""
+    """Return whether the address is on the public internet."""
     return find_reach(address) == "public"
 
 
 def find_reach(address: Address) -> Reach:
-    """Classify where an address leads."""
+    """Classify an address."""
     if address in METADATA or find_embedded_ipv4(address) in METADATA:
         return "metadata"
     if isinstance(address, IPv4Address):
@@ -273,7 +274,7 @@ def find_reach(address: Address) -> Reach:
 
 
 def find_embedded_ipv4(address: Address) -> IPv4Address | None:
-    """Return the IPv4 address that a gateway would make of this IPv6 address, if any."""
+    """Return the IPv4 address that a gateway would translate this IPv6 address to, if any."""
     if isinstance(address, IPv4Address):
         return None
     if any(address in network for network in _LAST_32_BITS):
@@ -286,7 +287,7 @@ def find_embedded_ipv4(address: Address) -> IPv4Address | None:
 
 
 def parse_address(text: str) -> Address | None:
-    """Return the address that a resolver answered with; one bound to an interface counts as none."""
+    """Parse a resolved address; None for one with an interface scope."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -300,7 +301,7 @@ Scope = Literal["exact", "below", "all"]
 Ports = tuple[int, ...] | Literal["every"]
 Permission = Literal["refused", "allowed"]
 DecidedBy = Literal["rule", "person", "default"]
-"""What decided on a host: a rule, a person, or the default without a rule."""
+"""What decided on a host: a rule, a user, or the default."""
 
 WEB_PORTS: Ports = (80, 443)
 _PREFIXES: tuple[tuple[str, Scope], ...] = (("**.", "all"), ("*.", "below"), ("", "exact"))
@@ -308,7 +309,7 @@ _HINT = "write a host such as `example.com`, `*.example.com`, `example.com:8443`
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Hosts and ports; `private` lets a name lead into private networks, `raw` lets a tunnel carry anything."""
+    """Hosts and ports; `private` lets a name resolve to private networks, `raw` allows any protocol in a tunnel."""
 
     host: str
     scope: Scope = "exact"
@@ -317,7 +318,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     raw: Permission = "refused"
 
     def __post_init__(self) -> None:
-        """Refuse a spelling that would never match: a deny rule that matches nothing is an open door."""
+        """Refuse a spelling that would never match: a deny rule that matches nothing protects nothing."""
         host = canonical_host(self.host)
         if not isinstance(host, Host) or host.text != self.host:
             raise ValueError(f"`{self.host}` is not the canonical spelling of a host")
@@ -334,7 +335,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return f"{prefix}{self.host}:{ports}"
 
     def covers(self, host: Host, port: int) -> bool:
-        """Return whether the rule is about this host and port."""
+        """Return whether the rule applies to this host and port."""
         if self.ports != "every" and port not in self.ports:
             return False
         if host.text == self.host:
@@ -350,7 +351,7 @@ class EgressPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What the policy says of one host and port; a person may be asked about an unknown one."""
+    """The decision of the policy on a host and port; `ask` means the user decides."""
 
     outcome: Literal["allow", "deny", "unknown"]
     reason: str
@@ -360,7 +361,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def egress_policy(*, allow: Iterable[str | Rule] = (), deny: Iterable[str | Rule] = ()) -> EgressPolicy:
-    """Build a policy from rules in their written form."""
+    """Build a policy from rules in text form."""
     return EgressPolicy(
         allow=tuple(rule if isinstance(rule, Rule) else allow_rule(rule) for rule in allow),
         deny=tuple(rule if isinstance(rule, Rule) else deny_rule(rule) for rule in deny),
@@ -394,7 +395,7 @@ def decide(policy: EgressPolicy, host: Host, port: int) -> Verdict:
 
 
 def check_address(policy: EgressPolicy, rule: Rule, port: int, address: Address, reach: Reach) -> Refused | None:
-    """Return why a name that the rule allows may still not lead to this address, or nothing when it may."""
+    """Return why a name the rule allows must not resolve to this address; None when it may."""
     inner = find_embedded_ipv4(address)
     for candidate in (address, *([inner] if inner else [])):
         denial = next((deny for deny in policy.deny if deny.covers(host_from_address(candidate), port)), None)

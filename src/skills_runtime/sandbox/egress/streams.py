@@ -1,4 +1,4 @@
-"""One end of a connection: a socket that does not block, and bytes that were read ahead of need."""
+"""One end of a connection: a non-blocking socket with a read buffer."""
 
 import asyncio
 import socket
@@ -16,14 +16,14 @@ LINGER_BYTES = 1 << 20
 
 
 class Peer:
-    """Reads by parsers and writes everything; closes its socket at the end of the `with` block."""
+    """A socket with parsed reads and complete writes; closed at the end of the `with` block."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.settimeout(0)
         self._socket = connection
         self._buffer = b""
+        # The other end has started to receive a response; an error message now would corrupt it.
         self.response_started = False
-        """Whether the other end has been promised something that would be spoilt by other words."""
 
     def __enter__(self) -> Self:
         return self
@@ -43,7 +43,7 @@ class Peer:
     async def parse_next(
         self, parse: Callable[[bytes], Parsed[T] | Incomplete | Refused], seconds: float | None = None
     ) -> T | None:
-        """Parse the next message; return `None` when the other end closed before its first byte."""
+        """Parse the next message; return None when the other end closed before its first byte."""
         async with asyncio.timeout(seconds):
             while True:
                 parsed = parse(self._buffer) if self._buffer else Incomplete()
@@ -60,22 +60,22 @@ class Peer:
                 self._buffer += piece
 
     async def read(self, most: int = MAX_READ_BYTES) -> bytes:
-        """Return the next bytes, nothing at the end."""
+        """Return the next bytes; empty at the end."""
         if self._buffer:
             piece, self._buffer = self._buffer[:most], self._buffer[most:]
             return piece
         return await self._receive(min(most, MAX_READ_BYTES))
 
     async def send(self, data: bytes) -> None:
-        """Write all of it."""
+        """Send all of it."""
         await asyncio.get_running_loop().sock_sendall(self._socket, data)
 
     def end_writing(self) -> None:
-        """Tell the other end that nothing more comes; it may still send."""
+        """Shut down writing; the other end may still send."""
         self._socket.shutdown(socket.SHUT_WR)
 
     async def send_and_close(self, data: bytes = b"") -> None:
-        """Send last words if they fit in, and let them arrive: closing with unread bytes would take them back."""
+        """Send last bytes if they fit, and wait for delivery: closing with unread input would discard them."""
         try:
             async with asyncio.timeout(LINGER_SECONDS):
                 if not self.response_started:
@@ -92,7 +92,7 @@ class Peer:
 
 
 class IdleLimit:
-    """A time limit that begins anew whenever something moves."""
+    """A timeout that restarts with every activity."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -108,13 +108,13 @@ class IdleLimit:
         return await self._timeout.__aexit__(kind, error, trace)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Restart the timeout."""
         if not self._timeout.expired():
             self._timeout.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
 
 async def run_all(*work: Coroutine[None, None, None]) -> None:
-    """Do all of it at once; the first error ends the rest."""
+    """Run all tasks concurrently; the first error cancels the rest."""
     try:
         async with asyncio.TaskGroup() as group:
             for coroutine in work:

@@ -1,6 +1,6 @@
-"""A tunnel to one host: TLS whose server name is that host, or HTTP for it, and nothing else.
+"""Relay a tunnel to one host: TLS with that server name, or HTTP for it, and nothing else.
 
-The name is read from the first message of a TLS client, which is parsed here only as far as that takes.
+The server name is read from the ClientHello, which is parsed only as far as needed.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from skills_runtime.sandbox.egress.rules import Authority, Host, Incomplete, Par
 from skills_runtime.sandbox.egress.streams import IdleLimit, Peer, run_all
 
 MAX_HELLO = 16384
-"""Bytes of the message; real ones have less than 3,000."""
+"""Bytes of a ClientHello; real ones have less than 3,000."""
 
 _HANDSHAKE = 22
 _CLIENT_HELLO = 1
@@ -24,16 +24,16 @@ _MESSAGE_HEAD = 4
 _MAX_RECORD = 16384
 _MAX_RECORDS = 64
 _SERVER_NAME = 0
+# Encrypted Client Hello and its older draft: the readable name is not the one that counts.
 _ENCRYPTED = (0xFE0D, 0xFFCE)
-"""Encrypted Client Hello and its older draft: the readable name is not the one that counts."""
 
 
 class _Malformed(Exception):
-    """The bytes are not what the standard says."""
+    """The bytes violate the standard."""
 
 
 class _Bytes:
-    """Reads numbers and stretches off a message, never beyond its end."""
+    """Reads integers and fields of a message, never beyond its end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -81,7 +81,7 @@ def parse_server_name(data: bytes) -> Parsed[Host] | Incomplete | Refused:
 
 
 def _read_handshake(data: bytes) -> tuple[bytes, int] | Incomplete:
-    """Return the whole handshake message, joined from as many records as it was cut into."""
+    """Return the whole handshake message, joined from its records."""
     message, offset = b"", 0
     for _ in range(_MAX_RECORDS):
         head = data[offset : offset + _RECORD_HEAD]
@@ -107,7 +107,7 @@ def _read_handshake(data: bytes) -> tuple[bytes, int] | Incomplete:
 
 
 def _message_length(message: bytes) -> int:
-    """Return how long the message is going to be with its head; as long as possible while that is not known."""
+    """Return the length of the message with its header; the maximum while it is unknown."""
     if message and message[0] != _CLIENT_HELLO:
         raise _Malformed("the first message is not a ClientHello")
     if len(message) < _MESSAGE_HEAD:
@@ -132,7 +132,7 @@ def _parse_extensions(message: bytes) -> Iterator[tuple[int, bytes]]:
     while not extensions.is_at_end:
         number = extensions.number(2)
         if number in seen:
-            raise _Malformed("an extension stands there twice")
+            raise _Malformed("an extension appears twice")
         seen.add(number)
         yield number, extensions.vector(2, 0, 0xFFFF)
 
@@ -152,7 +152,7 @@ TLS_HANDSHAKE = 0x16
 
 
 async def tunnel(client: Peer, server: Peer, authority: Authority, flow: Flow, limits: EgressLimits) -> None:
-    """Let bytes through in both directions once the first of them show where they are really meant for."""
+    """Relay bytes in both directions once the first bytes show the real destination."""
     if flow.rule.raw == "allowed":
         await relay(client, server, flow, limits.idle_seconds)
         return
@@ -206,7 +206,7 @@ async def _pump(source: Peer, sink: Peer, count: Callable[[int], None], idle: Id
 
 
 def _check_server_name(data: bytes, authority: Authority) -> Parsed[Host] | Incomplete | Refused:
-    """Return the server name, if it is that of the tunnel; its bytes stay where they are, for the server to read."""
+    """Return the server name if it is the tunnel's; its bytes stay buffered for the server."""
     server_name = parse_server_name(data)
     if not isinstance(server_name, Parsed):
         return server_name

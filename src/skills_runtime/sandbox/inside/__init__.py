@@ -1,4 +1,4 @@
-"""What a command goes through inside its sandbox before it is itself: files that a bare interpreter runs alone.
+"""Programs that run inside a sandbox before the command, each alone in a bare interpreter.
 
 Each imports only the standard library, and no sibling.
 """

@@ -1,6 +1,6 @@
-"""Gives up rights in the one order that works, then becomes the command; without all of it nothing is started.
+"""Apply Landlock and seccomp in the one order that works, then execute the command; on any error start nothing.
 
-Run as a script by a bare interpreter. The number of the descriptor with the specification may be its only argument.
+Run as a script by a bare interpreter. The descriptor number of the specification may be its only argument.
 """
 
 import ctypes
@@ -32,22 +32,22 @@ CAPABILITY_VERSION = 0x20080522
 _library = ctypes.CDLL(None, use_errno=True)
 SPECIFICATION = 3
 """The descriptor from which the specification is read."""
-HIGHEST = 1 << 16
+MIN_OPEN_MAX = 1 << 16
 REFUSED = 126
 NOT_FOUND = 127
 
 
 def main() -> NoReturn:
-    """Become the command that the specification names."""
+    """Execute the command of the specification."""
     with open(int(sys.argv[1]) if len(sys.argv) > 1 else SPECIFICATION, encoding="utf-8") as file:
         specification: dict[str, Any] = json.load(file)
-    os.closerange(SPECIFICATION, max(HIGHEST, os.sysconf("SC_OPEN_MAX")))
+    os.closerange(SPECIFICATION, max(MIN_OPEN_MAX, os.sysconf("SC_OPEN_MAX")))
     argv = [_raw(argument) for argument in specification["argv"]]
     environment = {_raw(name): _raw(value) for name, value in specification["environment"].items()}
     try:
         _restrict(specification)
     except OSError as error:
-        _say(f"the sandbox could not be put up: {error}")
+        _say(f"the sandbox could not be set up: {error}")
         os._exit(REFUSED)
     try:
         os.execvpe(argv[0], argv, environment)
@@ -71,12 +71,12 @@ def _restrict(specification: "dict[str, Any]") -> None:
 
 
 def version() -> int:
-    """Return the Landlock version of the kernel; raise `OSError` when it has none."""
+    """Return the Landlock ABI version of the kernel; raise `OSError` without Landlock."""
     return _call(CREATE_RULESET, None, 0, ASK_VERSION)
 
 
 def confine(reading: "list[str]", writing: "list[str]") -> None:
-    """Leave only these places, for reading or for anything; what does not exist needs no rule."""
+    """Restrict access to these paths; missing ones need no rule."""
     present = version()
     handled = ACCESS_RIGHTS.get(present, ALL_ACCESS_RIGHTS)
     fields = [handled, TCP if present >= NETWORK_VERSION else 0, SCOPES if present >= SCOPES_VERSION else 0]
@@ -96,9 +96,10 @@ def refuse_privileges() -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up what an administrator may do beyond others."""
+    """Drop the capabilities of root."""
     for capability in range(LAST_CAPABILITY + 1):
-        _library.prctl(DROP_BOUNDING, capability, 0, 0, 0)  # those that the kernel does not know are refused
+        # The kernel refuses capabilities it does not know.
+        _library.prctl(DROP_BOUNDING, capability, 0, 0, 0)
     control(AMBIENT, CLEAR_AMBIENT)
     header, none = struct.pack("II", CAPABILITY_VERSION, 0), bytes(24)
     if _library.capset(header, none) != 0:
@@ -106,7 +107,7 @@ def drop_capabilities() -> None:
 
 
 def filter_calls(program: bytes) -> None:
-    """Have the kernel ask a program about each system call."""
+    """Install the seccomp filter."""
     buffer = ctypes.create_string_buffer(program, len(program))
     described = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
     if _library.prctl(SET_SECCOMP, FILTER_MODE, ctypes.c_char_p(described), 0, 0) != 0:
@@ -114,7 +115,7 @@ def filter_calls(program: bytes) -> None:
 
 
 def control(option: int, value: int) -> None:
-    """Change something about this process."""
+    """Call `prctl`; raise `OSError` when it fails."""
     if _library.prctl(option, value, 0, 0, 0) != 0:
         raise _error()
 
@@ -153,7 +154,7 @@ def _error() -> OSError:
 
 
 def _raw(text: str) -> bytes:
-    """Decode bytes that were sent as characters of the same number, since JSON has no bytes."""
+    """Decode bytes encoded as Latin-1 characters, since JSON has no bytes."""
     return text.encode("latin-1")
 
 

@@ -1,7 +1,7 @@
-"""The first step inside a sandbox: makes the listener there, hands it out, and becomes the command.
+"""First program inside a sandbox with a proxy: create the listening socket, pass it out, execute the command.
 
-A socket stays in the network it was made in. So the proxy outside takes connections that are made inside, while the
-sandbox itself has no way out. This file is run alone by a bare interpreter: it imports as little as it can.
+A socket stays in the network namespace it was created in, so the proxy outside accepts connections from inside
+while the sandbox has no other way out. A bare interpreter runs this file alone: it imports as little as possible.
 """
 
 import _socket
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
 else:
-    # Half the time of a bare interpreter would go into what `signal` and `socket` load around these two.
+    # Importing `signal` and `socket` would take half of a bare interpreter's start time.
     import _signal as signal
 
 GO = b"G"
@@ -24,7 +24,7 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _UP = 0x8913, 0x8914, 1
 
 
 def main(arguments: "list[str]") -> int:
-    """Hand the listener over the channel, wait for the word to go, and become the command."""
+    """Pass the listener over the channel, wait for permission to start, and execute the command."""
     channel = _socket.socket(fileno=int(arguments[0]))
     try:
         _hand_over(channel, int(arguments[1]))
@@ -41,7 +41,7 @@ def main(arguments: "list[str]") -> int:
 def _hand_over(channel: "_socket.socket", port: int) -> None:
     listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     try:
-        # Bring the interface up where the creator of the network has not, if we may.
+        # Bring the loopback interface up if its creator has not, where that is permitted.
         import fcntl
 
         name = b"lo".ljust(16, b"\0")
@@ -58,7 +58,8 @@ def _hand_over(channel: "_socket.socket", port: int) -> None:
 
 
 def _become(command: "list[str]") -> int:
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and ignoring is inherited
+    # Python ignores them, and children inherit that.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     _forget_coerced_locale()
     try:
@@ -70,7 +71,7 @@ def _become(command: "list[str]") -> int:
 
 
 def _forget_coerced_locale() -> None:
-    """Take back the variable that Python sets for itself in a plain locale."""
+    """Restore the environment: Python sets LC_CTYPE for itself in a C locale."""
     try:
         with open("/proc/self/environ", "rb") as file:
             inherited = any(line.startswith(b"LC_CTYPE=") for line in file.read().split(b"\0"))

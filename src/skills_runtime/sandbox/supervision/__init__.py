@@ -1,5 +1,5 @@
-"""What runs beside the runtime: a launcher, and a supervisor for each command under way, in processes of their own.
+"""Processes beside the runtime: a launcher, and a supervisor per running command.
 
-Knows nothing of asyncio nor of the rest of the package: only the standard library is imported, and siblings by
-relative names, because a bare interpreter loads this directory alone to start in a few milliseconds.
+Without asyncio and without the rest of the package: a bare interpreter loads this directory alone, to start within
+milliseconds, so it imports only the standard library and siblings by relative names.
 """

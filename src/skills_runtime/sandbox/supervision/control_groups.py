@@ -1,6 +1,6 @@
-"""Control groups of a supervisor: it stays in them from one command to the next, for to move costs more than to stay.
+"""Control groups of a supervisor, which stays in them between commands because moving costs more than staying.
 
-Whatever it starts is born into them. It is small, and the kernel is told to take others first when memory runs out.
+Its children start in the same groups. It is small, and the OOM killer is told to prefer others.
 """
 
 import os
@@ -14,14 +14,14 @@ from .process_tree import find_process
 PREFIX = "skills-runtime-"
 ATTEMPTS = 100
 PAUSE = 0.005
+# Not every kernel has these settings; the others hold without them.
 OPTIONAL = ("memory.swappiness", "memory.swap.max")
-"""Settings that not every kernel has, and without which the others still hold."""
 FIRST_OOM_VICTIM = b"500"
 DEFAULT_OOM_SCORE = b"0"
-MOST = 1 << 16
-"""Bytes of what the kernel counts."""
+MAX_COUNTER_BYTES = 1 << 16
+"""Bytes of a counter file."""
 RESET = "memory.max_usage_in_bytes"
-"""A counter that is set back for each command."""
+"""A counter that is reset for each command."""
 
 GroupSpecs = Sequence[Mapping[str, Any]]
 
@@ -30,19 +30,19 @@ class Groups:
     """The groups of one supervisor."""
 
     def __init__(self) -> None:
-        # A number alone could belong to a process of another container that sees the same groups.
+        # A process ID alone could belong to a process of another container that sees the same groups.
         self._name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns():x}"
         self._specs: GroupSpecs = ()
         self._before: dict[str, int] = {}
+        # Kept open: opening costs most of each access.
         self._files: dict[tuple[str, int], int] = {}
-        """Files of the kernel that are read or written for every command, open: to open one costs most of it."""
 
     def includes(self, specs: GroupSpecs) -> bool:
-        """Whether this process is where these groups are already."""
+        """Return whether this process is already in these groups."""
         return [group["parent"] for group in specs] == [group["parent"] for group in self._specs]
 
     def enter(self, specs: GroupSpecs) -> None:
-        """Be where the next command has to be born, with the limits it has to have."""
+        """Join the groups and set the limits, before the next command starts."""
         if not self.includes(specs):
             self.close()
             self._create(specs)
@@ -63,14 +63,14 @@ class Groups:
             self._set_oom_score(DEFAULT_OOM_SCORE)
 
     def read_counters(self) -> "dict[str, int]":
-        """Return what the kernel counted since the command started."""
+        """Return the kernel's counters since the command started."""
         now = self._counters()
         return {
             name: value if name == "memory_peak" else value - self._before.get(name, 0) for name, value in now.items()
         }
 
     def close(self) -> None:
-        """Go back to where this process came from, and remove the groups."""
+        """Return to the original groups, and remove these."""
         for descriptor in self._files.values():
             os.close(descriptor)
         self._files = {}
@@ -101,7 +101,7 @@ class Groups:
 
     def _read(self, path: str) -> str:
         try:
-            return os.pread(self._file(path, os.O_RDONLY), MOST, 0).decode("ascii")
+            return os.pread(self._file(path, os.O_RDONLY), MAX_COUNTER_BYTES, 0).decode("ascii")
         except OSError:
             return ""
 
@@ -116,7 +116,7 @@ class Groups:
 
 
 def _parse_counters(name: str, text: str) -> "dict[str, int]":
-    """Parse a counter file, with the same names for both versions of the kernel's interface."""
+    """Parse a counter file, with the same names for cgroup v1 and v2."""
     if name in ("memory.max_usage_in_bytes", "memory.peak"):
         return {"memory_peak": int(text)} if text.strip().isdigit() else {}
     fields = dict(line.split(None, 1) for line in text.splitlines() if " " in line)
@@ -143,7 +143,7 @@ def _write(path: str, value: str) -> None:
 
 
 def _remove(directory: str) -> None:
-    """Remove a group; the kernel needs a moment after the last process, and the next sweep removes what is left."""
+    # The kernel needs a moment after the last process has gone; the next sweep removes what is left.
     for _ in range(ATTEMPTS):
         try:
             os.rmdir(directory)  # noqa: PTH106 - nothing is imported here that is not needed
@@ -159,7 +159,7 @@ _swept: set[str] = set()
 
 
 def _sweep(parent: str) -> None:
-    """Remove what supervisors that were killed have left behind."""
+    """Remove groups left behind by killed supervisors."""
     if parent in _swept:
         return
     _swept.add(parent)

@@ -1,8 +1,9 @@
-"""Disk use of one command: measured while it runs, and cut back to the limit when it has ended.
+"""Measure the disk use of one command while it runs, and remove the excess after it has ended.
 
-The free room of the disk tells when to look closer; only what is new in the directory counts. Files without a name are
-found by the processes that have them open. Removed is only what was both made and last written by the time the limit
-was exceeded: a file that existed before keeps its inode, or got its name by a rename, and either can be told.
+Free space of the disk triggers an exact measurement; only what is new in the directory counts. Unlinked files are
+found through the processes that have them open. Removed is only what was both created and last written after the
+limit was exceeded: a file that existed before keeps its inode, or got its name by a rename, and both are
+detectable.
 """
 
 import ctypes
@@ -17,16 +18,16 @@ from typing import Any
 from .process_tree import Process
 
 INTERVAL = 0.005
-"""Seconds between two looks while the disk fills up."""
+"""Seconds between two measurements while the disk fills up."""
 IDLE_INTERVAL = 0.05
-"""Seconds between two looks when nothing was written for a while."""
+"""Seconds between two measurements when nothing was written for a while."""
 BLOCK = 512
 TICK_NS = 20_000_000
-"""How far the times of files may lag behind the clock."""
+"""File times may lag behind the clock by this much."""
+# Other programs' writes also reduce free space: measure exactly after each such fraction of the limit.
 WALKS = 16
-"""Into how many parts of a limit the writing of other programs is divided, after each of which to look closer."""
+# Each level of nesting needs a descriptor during removal.
 MAX_DEPTH = 100
-"""Directories below one another in which files are removed; each needs a descriptor."""
 MAX_NAMED = 20
 """Removed files that are named in a result."""
 MAX_NAME = 200
@@ -43,7 +44,7 @@ Processes = Callable[[], Iterable[Process]]
 
 
 def nameless_files(processes: "Iterable[int]") -> "Iterator[tuple[str, os.stat_result]]":
-    """Find every ordinary file without a name that one of the processes has open."""
+    """Return every unlinked regular file that one of the processes has open."""
     for process in processes:
         try:
             numbers = os.listdir(f"/proc/{process}/fd")  # noqa: PTH208 - nothing more is imported here
@@ -60,7 +61,7 @@ def nameless_files(processes: "Iterable[int]") -> "Iterator[tuple[str, os.stat_r
 
 
 def nameless_blocks_on(path: str, processes: "Iterable[int]") -> "list[int]":
-    """Return the blocks of each file without a name on the disk of a directory."""
+    """Return the blocks of each unlinked file on the disk of a directory."""
     try:
         device = os.stat(path).st_dev  # noqa: PTH116 - nothing more is imported here
     except OSError:
@@ -82,14 +83,14 @@ class DiskUsage:
         self._free_space = (0, 0)
         self._first_bytes, self._first_files = self._last = self._free()
         self._certain = self._next_walk = (self._first_bytes - self._bytes, self._first_files - self._files)
-        """The room on the disk down to which no limit can be exceeded, and below which to look closer."""
+        """Free space down to which no limit can be exceeded, and below which to measure exactly."""
         self._began = self._last_within_limit = time.clock_gettime_ns(time.CLOCK_REALTIME)
         self._has_exceeded = False
         self.interval = INTERVAL
-        """Seconds until it should be looked at again."""
+        """Seconds until the next measurement."""
 
     def is_exceeded(self, processes: Processes, *, at_last: bool = False) -> bool:
-        """Return whether the command uses more than its limit now; `at_last` is exact and may be slow."""
+        """Return whether the command exceeds its limit now; with `at_last` the check is exact and may be slow."""
         measured_at = time.clock_gettime_ns(time.CLOCK_REALTIME)
         free = self._free()
         self.interval = INTERVAL if _is_less(free, self._last) else min(2 * self.interval, IDLE_INTERVAL)
@@ -99,7 +100,8 @@ class DiskUsage:
             if size > self._bytes or count > self._files:
                 self._has_exceeded = True
                 return True
-            # Something else has written, too: look again when the command could exceed its limit, but not all the time.
+            # Another program has written too: measure again when the command could exceed its limit, but not
+            # constantly.
             left_bytes, left_files = self._bytes - size, self._files - count
             self._certain = (free[0] - left_bytes, free[1] - left_files)
             self._next_walk = (
@@ -111,13 +113,13 @@ class DiskUsage:
         return False
 
     def remove_excess(self) -> "dict[str, Any] | None":
-        """Remove what was written since the limit was exceeded, until the rest is within it; report what that was."""
+        """Remove what was written since the limit was exceeded until the rest is within it; report what was removed."""
         free = self._free()
         gone_bytes, gone_files = self._first_bytes - free[0], self._first_files - free[1]
         if not self._has_exceeded and gone_bytes <= self._bytes and gone_files <= self._files:
             return None
         size, count = self._measure_usage(list, free)
-        # A file that was only touched counts as used, too: no more is beyond the limit than is new or gone.
+        # Touched files count as used, too: the excess is at most what is new or missing.
         new_bytes, new_files, _ = _measure_changes(self._path, self._began - TICK_NS, self._excluded, born=self._began)
         size, count = min(size, max(gone_bytes, new_bytes)), min(count, max(gone_files, new_files))
         if size <= self._bytes and count <= self._files:
@@ -127,7 +129,7 @@ class DiskUsage:
 
     def _measure_usage(self, processes: Processes, free: "tuple[int, int]") -> "tuple[int, int]":
         size, count, unseen = _measure_changes(self._path, self._began - TICK_NS, self._excluded)
-        if unseen:  # what a command hides is taken to be all that is gone
+        if unseen:  # unreadable content is assumed to be all that is missing
             size, count = max(size, self._first_bytes - free[0]), max(count, self._first_files - free[1])
         if size <= self._bytes and count <= self._files:
             nameless = nameless_blocks_on(self._path, [process.pid for process in processes()])
@@ -135,7 +137,8 @@ class DiskUsage:
         return size, count
 
     def _free(self) -> "tuple[int, int]":
-        with suppress(OSError):  # a command may take the directory away: the disk is still the same
+        # A command may remove the directory; the file system is the same.
+        with suppress(OSError):
             status = os.statvfs(self._path)
             self._free_space = (status.f_bfree * status.f_frsize, status.f_ffree)
         return self._free_space
@@ -146,9 +149,9 @@ def _is_less(free: "tuple[int, int]", than: "tuple[int, int]") -> bool:
 
 
 def _measure_changes(path: str, since: int, excluded: "Container[str]", *, born: int = 0) -> "tuple[int, int, bool]":
-    """Return bytes and number of what was changed below a directory since a time, and whether some of it is hidden.
+    """Return bytes and number of changes below a directory since a time, and whether some are unreadable.
 
-    With `born`, count only what was made since then.
+    With `born`, count only what was created since then.
     """
     size = count = 0
     unseen = False
@@ -174,13 +177,13 @@ def _measure_changes(path: str, since: int, excluded: "Container[str]", *, born:
             continue
         except PermissionError:
             unseen = unseen or new
-        except OSError:  # nested so deep that no path leads there
+        except OSError:  # nested so deep that its path is too long
             unseen = True
     return size, count, unseen
 
 
 class _Removal:
-    """One removal, without following a link: other commands may be at work in the same directory."""
+    # Never follows links: other commands may work in the same directory.
 
     def __init__(self, path: str, excluded: "Container[str]", *, began: int, since: int) -> None:
         self._path = path
@@ -192,7 +195,7 @@ class _Removal:
         self._paths: list[str] = []
 
     def run(self, size: int, count: int) -> "dict[str, Any]":
-        """Remove so many bytes and files; return what was removed, and what had to be left."""
+        """Remove this many bytes and files; return what was removed, and what had to be left."""
         self._size, self._count = size, count
         with suppress(OSError):
             root = os.open(self._path, DIRECTORY)
@@ -224,19 +227,17 @@ class _Removal:
         finally:
             os.close(inner)
         if born >= max(self._began, self._since) and (self._size > 0 or self._count > 0):
-            os.rmdir(name, dir_fd=directory)  # only where nothing is left in it
+            os.rmdir(name, dir_fd=directory)  # succeeds only for an empty directory
             self._count -= 1
 
     def _remove_if_excess(self, directory: int, path: str, name: str, info: os.stat_result, *, new: bool) -> None:
-        """Remove a file that was written beyond the limit.
-
-        Its inode is younger than the command. In a directory that is not, it must have been made under its own name:
-        a rename, which may have replaced something, changes the inode later than the content.
-        """
+        """Remove a file that was written beyond the limit."""
         made_here = new or info.st_ctime_ns == info.st_mtime_ns
         if info.st_ctime_ns < self._since or not made_here or _birth_time(directory, name) < self._began:
             return
         os.unlink(name, dir_fd=directory)
+        # Its inode is younger than the command. In an older directory it must have been created under its own name: a
+        # rename, which may have replaced something, changes the inode later than the content.
         freed = info.st_blocks * BLOCK if info.st_nlink == 1 else 0
         self._size -= freed
         self._count -= 1
@@ -247,7 +248,7 @@ class _Removal:
 
 
 def _birth_time(directory: int, name: str) -> int:
-    """Return when a file was made, in nanoseconds; 0 where the file system does not know."""
+    """Return the birth time in nanoseconds; 0 where the file system does not record it."""
     buffer = ctypes.create_string_buffer(STATX_SIZE)
     if _statx is None or _statx(directory, os.fsencode(name), AT_SYMLINK_NOFOLLOW, STATX_BTIME, buffer) != 0:
         return 0

@@ -1,6 +1,6 @@
-"""The launcher: a small process that forks supervisors, since the runtime must not fork itself.
+"""A small process that forks supervisors, because the runtime itself must not fork.
 
-It has one thread and little memory, so a fork is quick and safe, whatever the runtime has loaded or started.
+It has one thread and little memory, so a fork is quick and safe, whatever the runtime has loaded.
 """
 
 import gc
@@ -13,20 +13,21 @@ from typing import NoReturn
 from . import process_tree
 from .supervisor import adopt_orphans, send_message, supervise, wake_on_child_exit
 
-LEAST_OPEN_MAX = 1 << 16
-"""Where to look for descriptors to close, even if the limit was lowered after they had been opened."""
+# Close at least so many descriptors: the limit may have been lowered after some were opened.
+MIN_OPEN_MAX = 1 << 16
 
 
 def main() -> None:
     """Serve the runtime at the other end of standard input until it closes it or dies."""
-    os.closerange(3, max(os.sysconf("SC_OPEN_MAX"), LEAST_OPEN_MAX))
+    os.closerange(3, max(os.sysconf("SC_OPEN_MAX"), MIN_OPEN_MAX))
     os.setsid()
     os.chdir("/")  # so that this process keeps no file system busy
-    # Below a supervisor that was killed there may be orphans: they come here, and are ended here.
+    # Orphans of a killed supervisor are re-parented to this process, which kills them.
     adopt_orphans()
     gc.disable()
     channel = socket.socket(fileno=os.dup(0))
-    os.dup2(1, 0)  # the first three numbers stay taken, or a stream handed over later would get one and be overwritten
+    # Keep the first three numbers in use: a stream received later would get one and be overwritten by `dup2`.
+    os.dup2(1, 0)
     _Launcher(channel).run()
 
 
@@ -37,7 +38,7 @@ class _Launcher:
         self._woken = wake_on_child_exit()
 
     def run(self) -> None:
-        """Fork until the runtime is gone, then wait for what is still being ended."""
+        """Fork supervisors until the runtime is gone, then wait for those that still end commands."""
         poll = select.poll()
         poll.register(self._channel, select.POLLIN)
         poll.register(self._woken, select.POLLIN)
@@ -77,7 +78,7 @@ class _Launcher:
             self._channel.close()
             supervise(control)
         finally:
-            # A copy of the launcher must never go on as one, not even after an error.
+            # A forked copy must never continue as a launcher, not even after an error.
             os._exit(0)
 
     def _reap(self) -> None:

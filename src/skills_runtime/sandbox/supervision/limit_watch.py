@@ -1,8 +1,8 @@
-"""Limits that the kernel does not keep: memory and disk are looked at now and then, so that too much is short-lived.
+"""Poll the limits that the kernel does not enforce: memory and disk.
 
-Of memory each page is counted once, however it is shared: the cheap numbers come first, which can only be too large;
-what is exact costs the kernel a walk through every page. Pages of ordinary files do not count, for the kernel can drop
-them; buffers of sockets do.
+Each page is counted once, however it is shared: cheap numbers, which can only be too large, are read first; exact
+ones make the kernel walk through every page. Pages of ordinary files do not count, since the kernel can drop them;
+socket buffers do.
 """
 
 import os
@@ -17,11 +17,11 @@ from .socket_usage import estimate_socket_bytes, measure_socket_bytes
 IN_MEMORY = "/memfd:"
 
 Key = tuple[int, int]
-"""The number of a device, and that of a file on it."""
+"""Device and inode number."""
 
 
 def memory_file_blocks(processes: "Iterable[int]") -> "dict[Key, int]":
-    """Return the blocks of each file that exists in memory only."""
+    """Return the blocks of each file that exists only in memory."""
     return {
         (info.st_dev, info.st_ino): info.st_blocks
         for name, info in nameless_files(processes)
@@ -35,7 +35,7 @@ COUNTED = (b"Pss_Anon", b"Pss_Shmem")
 
 
 def uses_more_than(limit: int, processes: "Sequence[int]") -> bool:
-    """Whether the processes use more than this together."""
+    """Return whether the processes together use more than this."""
     files = {key: blocks * BLOCK for key, blocks in memory_file_blocks(processes).items()}
     file_bytes = sum(files.values())
     at_most = sum(_resident(process) for process in processes) + file_bytes
@@ -63,7 +63,7 @@ def _resident(process: int, *, with_files: bool = True) -> int:
 
 
 def _memory_bytes(process: int) -> int:
-    """Return the private memory of a process and its share of what it shares."""
+    """Return the private memory of a process and its share of shared memory."""
     try:
         with open(f"/proc/{process}/smaps_rollup", "rb") as file:
             sizes = [int(line.split()[1]) for line in file if line.partition(b":")[0] in COUNTED]
@@ -74,7 +74,7 @@ def _memory_bytes(process: int) -> int:
 
 
 def _add_mapped(process: int, mapped: "dict[Key, int]") -> None:
-    """Add the share of the process in each file that exists in memory only."""
+    """Add the process's share of each file that exists only in memory."""
     key: Key | None = None
     try:
         with open(f"/proc/{process}/smaps", "rb") as file:
@@ -92,12 +92,12 @@ def _add_mapped(process: int, mapped: "dict[Key, int]") -> None:
 
 
 INTERVAL = 0.05
+# Bounds the CPU cost: wait this many times the duration of a measurement before the next.
 BACKOFF_FACTOR = 10
-"""Wait this many times the duration of a measurement before the next, so that measuring costs little CPU."""
 
 
 class LimitWatch:
-    """The limits of one command, from before it starts until nothing of it is left."""
+    """Polls the limits of one command until nothing of it is left."""
 
     def __init__(self, limits: "Mapping[str, Any] | None") -> None:
         self._memory: int | None = limits["memory_bytes"] if limits else None
@@ -107,7 +107,7 @@ class LimitWatch:
         self._next_disk = began if self._disk else inf
 
     def find_exceeded_limit(self, processes: Processes) -> "str | None":
-        """Return the limit that is exceeded now, if one is and it is time to look again."""
+        """Return the exceeded limit, if any, when it is time to measure again."""
         began = time.monotonic()
         if self._disk is not None and began >= self._next_disk:
             if self._disk.is_exceeded(processes):
@@ -123,14 +123,14 @@ class LimitWatch:
         return None
 
     def wait_ms(self) -> "float | None":
-        """Return after how long it is time to look again; nothing when there is nothing to look at."""
+        """Return the milliseconds until the next measurement; None when there is nothing to measure."""
         following = min(self._next_disk, self._next_memory)
         return None if following == inf else max(0.0, following - time.monotonic()) * 1000
 
     def find_exceeded_at_end(self) -> "str | None":
-        """Return the limit that was exceeded unseen, once nothing is left that could use more."""
+        """Return the limit that was exceeded between measurements, once every process has ended."""
         return "disk" if self._disk is not None and self._disk.is_exceeded(list, at_last=True) else None
 
     def remove_excess(self) -> "dict[str, Any] | None":
-        """Remove what a command that has ended wrote beyond its limit; nothing when it kept to it."""
+        """Remove what a finished command wrote beyond its limit; None if it stayed within it."""
         return self._disk.remove_excess() if self._disk is not None else None

@@ -1,7 +1,7 @@
-"""Verifies that mounts are where they were planned: a directory may have become a link since the scan.
+"""Verify that mounts are where they were planned: a directory may have become a link since the scan.
 
-Before the start nothing on the way may be a link, so that nothing is made elsewhere. When everything is mounted, and
-before the command begins, the kernel tells what was really mounted, and where.
+Before the start no part of a path may be a link, so nothing is created elsewhere. After mounting and before the
+command starts, the kernel's mount table shows what was mounted, and where.
 """
 
 import os
@@ -9,21 +9,21 @@ import stat
 from collections.abc import Iterable, Sequence
 
 Mount = tuple[bytes, bytes, bytes]
-"""Where it is seen inside, what is seen there (nothing for an empty directory), and what it covers outside."""
+"""Mount point, source (empty for an empty directory), and the outside path it covers."""
 Origin = tuple[bytes, bytes]
-"""A file system, and the place in it."""
+"""A file system, and the path in it."""
 Mounted = tuple[bytes, bytes, bytes]
-"""A file system, the place in it, and what the kernel says besides."""
+"""A file system, the path in it, and the mount's other fields."""
 
 MEMORY = b"tmpfs"
 
 
 class MountsChanged(Exception):
-    """What was planned is not what is there."""
+    """The mounts differ from the plan."""
 
 
 def check_mount_points(mounts: "Iterable[Mount]") -> None:
-    """See that everything which will be covered is there, and that no link leads to it."""
+    """Check that every path to be covered exists and contains no link."""
     checked = {b"", b"/"}
     for _, _, path in mounts:
         parents: list[bytes] = []
@@ -31,7 +31,7 @@ def check_mount_points(mounts: "Iterable[Mount]") -> None:
             checked.add(path)
             parents.append(path)
             path = os.path.dirname(path)  # noqa: PTH120 - nothing more is imported here
-        for data in reversed(parents):  # the highest first
+        for data in reversed(parents):  # parents first
             try:
                 mode = os.lstat(data).st_mode
             except OSError as error:
@@ -41,7 +41,7 @@ def check_mount_points(mounts: "Iterable[Mount]") -> None:
 
 
 class PlannedMounts:
-    """The mounts of a fence as the kernel will tell of them; found out while the fence is put up."""
+    """The expected mount table of a sandbox, resolved while it starts."""
 
     def __init__(self, mounts: "Sequence[Mount]") -> None:
         self._ours = {point: mounted[-1][:2] for point, mounted in _read_mount_table("/proc/self/mountinfo").items()}
@@ -51,7 +51,7 @@ class PlannedMounts:
             self._planned.setdefault(mount[0], []).append(mount)
 
     def check(self, process: int) -> None:
-        """See that the process has before its eyes what was planned; none is left to look at when it has ended."""
+        """Check the mount table of a process; raise `MountsChanged` for a difference."""
         theirs = _read_mount_table(f"/proc/{process}/mountinfo")
         for point, planned in self._planned.items():
             mounted = theirs.get(point, [])
@@ -65,17 +65,18 @@ class PlannedMounts:
 
 
 def _is_needed(mount: Mount) -> bool:
-    """Whether it may not be missing; what covers nothing of a workspace is left out when there is nothing to mount."""
+    """Return whether the mount must exist; one that covers nothing of a workspace may be left out."""
     _, source, data = mount
     return bool(data) or not source or os.path.lexists(source)
 
 
 def _read_mount_table(path: str) -> "dict[bytes, list[Mounted]]":
-    """Parse a mount table of the kernel, in mount order."""
+    """Parse a mount table, in mount order."""
     with open(path, "rb", buffering=0) as file:
         table = file.readall()
     by_point: dict[bytes, list[Mounted]] = {}
-    for line in table.split(b"\n")[:-1]:  # a name may hold any other sign that ends a line elsewhere
+    # Not `splitlines`: a name may contain other line separators.
+    for line in table.split(b"\n")[:-1]:
         _, _, device, root, point, data = line.split(b" ", 5)
         if b"\\" in line:
             root, point = _unescape(root), _unescape(point)
@@ -96,7 +97,7 @@ def _matches(mounted: Mounted, source: bytes, ours: "dict[bytes, Origin]") -> bo
 
 
 def _origin(path: bytes, origins: "dict[bytes, Origin]") -> "Origin":
-    """Where a path lies, as the kernel tells it of a mount; what is found out is known from then on."""
+    """Return file system and path of a file as a mount table shows them; cached."""
     if path not in origins:
         parent, _, name = path.rpartition(b"/")
         device, root = _origin(parent or b"/", origins)

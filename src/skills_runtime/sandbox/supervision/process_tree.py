@@ -1,4 +1,4 @@
-"""Finds processes in `/proc` and signals them, never one that merely got the number of another."""
+"""Find and signal processes in `/proc`, never one that merely reused a process ID."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ Table = Mapping[int, "Process"]
 
 
 class Process:
-    """One line of the process table; number and start time together never name another process."""
+    """One process; ID and start time together are unique."""
 
     __slots__ = ("group", "parent", "pid", "started")
 
@@ -22,14 +22,14 @@ class Process:
 
 def parse_stat(line: str) -> Process:
     """Parse a line of `/proc/<pid>/stat`."""
-    # The name stands in parentheses and may hold spaces and parentheses itself.
+    # The name is in parentheses and may contain spaces and parentheses itself.
     identity, _, remainder = line.rpartition(")")
     fields = remainder.split()
     return Process(int(identity.split("(", 1)[0]), int(fields[1]), int(fields[2]), int(fields[19]))
 
 
 def find_process(pid: int) -> "Process | None":
-    """Return the process with this id, if there is one."""
+    """Return the process with this ID; None if there is none."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return parse_stat(file.read())
@@ -38,18 +38,16 @@ def find_process(pid: int) -> "Process | None":
 
 
 def list_processes() -> dict[int, Process]:
-    """Every process that this user can see."""
+    """Return every process that this user can see."""
     numbers = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
     return {pid: process for pid in numbers if (process := find_process(pid)) is not None}
 
 
 def find_descendants(processes: Table, root: int, *, without: Container[int] = ()) -> list[Process]:
-    """Return the descendants of a process, parents first, without the named branches.
-
-    Zombies are among them: a program whose first thread has ended looks like one, though the others go on.
-    """
+    """Return the descendants of a process, parents first, without the branches in `without`."""
     children: dict[int, list[Process]] = {}
     for process in processes.values():
+        # Zombies are included: a program whose first thread has ended looks like one while others continue.
         if process.pid not in without:
             children.setdefault(process.parent, []).append(process)
     descendants = list(children.get(root, ()))
@@ -59,7 +57,7 @@ def find_descendants(processes: Table, root: int, *, without: Container[int] = (
 
 
 def find_generations(processes: Table, root: int, *, generations: int) -> "set[int]":
-    """Return the ids of the children of a process, of their children, and so on for this many generations."""
+    """Return the IDs of the children of a process, of their children, and so on for this many generations."""
     pids: set[int] = set()
     parents = {root}
     for _ in range(generations):
@@ -79,11 +77,11 @@ def find_marked(processes: Table, assignment: bytes) -> list[Process]:
 
 
 def send_signal(processes: Iterable[Process], number: int) -> set[int]:
-    """Signal these processes; the numbers of those this user may not signal come back."""
+    """Signal these processes; return the IDs of those this user may not signal."""
     refused: set[int] = set()
     for process in processes:
         with suppress(ProcessLookupError):
-            # What the descriptor names cannot change any more, so the look after it is opened decides.
+            # A pidfd never refers to another process, so the check after opening it decides.
             descriptor = os.pidfd_open(process.pid)
             try:
                 now = find_process(process.pid)

@@ -1,4 +1,4 @@
-"""Memory in the buffers of sockets, which belongs to no process: counted where no control group does it."""
+"""Memory in socket buffers, which belongs to no process: measured where no control group counts it."""
 
 import ctypes
 import fcntl
@@ -11,47 +11,48 @@ from contextlib import suppress
 
 TABLES = ("tcp", "tcp6", "udp", "udp6")
 QUEUES = 4
-"""Which column of a table has the bytes that wait to be sent and to be received."""
+"""Table column with the bytes waiting to be sent and received."""
 PIDFD_GETFD = 438
 SO_MEMINFO = 55
 MEMINFO = struct.Struct("9I")
-LARGEST = 64 << 20
-"""Bytes of one socket where the kernel does not say how many it allows."""
+DEFAULT_MAX_BUFFER = 64 << 20
+"""Fallback for the buffer limit of one socket."""
 
 _library = ctypes.CDLL(None, use_errno=True)
 
 
 def _largest_buffer(*names: str) -> int:
-    """Return the largest buffer of these settings of the kernel, as it counts it."""
+    """Return the largest buffer these kernel settings allow."""
     largest = 0
     for name in names:
         try:
             with open(f"/proc/sys/net/{name}", "rb") as file:
                 values = [int(value) for value in file.read().split()]
         except OSError:
-            return LARGEST
-        # What a program asks for is doubled, what the kernel grows to is not.
+            return DEFAULT_MAX_BUFFER
+        # The kernel doubles a requested size (SO_SNDBUF), but not the size it grows to by itself.
         largest = max(largest, values[-1] * (2 if len(values) == 1 else 1))
     return largest
 
 
-MOST = _largest_buffer("core/rmem_max", "ipv4/tcp_rmem") + _largest_buffer("core/wmem_max", "ipv4/tcp_wmem")
-"""Bytes that one socket can hold."""
+MAX_SOCKET_BYTES = _largest_buffer("core/rmem_max", "ipv4/tcp_rmem") + _largest_buffer("core/wmem_max", "ipv4/tcp_wmem")
+"""Bytes that one socket can buffer."""
 
 
 def estimate_socket_bytes(processes: "Sequence[int]") -> int:
-    """Return more than what the sockets of the processes can hold, which costs little to know."""
-    for process in reversed(processes):  # the last are children, in the network that the first have made
+    """Return a cheap upper bound of the buffers of the processes' sockets."""
+    # The last are children, in the network namespace that the first have made.
+    for process in reversed(processes):
         with suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/net/sockstat", "rb") as file:
-            return int(file.readline().split()[2]) * MOST
+            return int(file.readline().split()[2]) * MAX_SOCKET_BYTES
     return 0
 
 
 def measure_socket_bytes(processes: "Sequence[int]") -> int:
     """Return how many bytes wait in the sockets of the processes.
 
-    In a network of their own every internet socket counts, also one that no process has accepted. Of other sockets
-    those count that a process has open, but not one that is on its way from one process to another.
+    In a network namespace every internet socket counts, even one not yet accepted. Other sockets count if a process
+    has them open, but not while one is passed between processes.
     """
     ours = _network("self")
     own = next((process for process in processes if _network(process) not in (ours, "")), None)
@@ -61,7 +62,7 @@ def measure_socket_bytes(processes: "Sequence[int]") -> int:
         with connection, suppress(OSError):
             memory = MEMINFO.unpack(connection.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, MEMINFO.size))
             if connection.family == socket.AF_UNIX:
-                # What waits belongs to the socket that sent it, unless that is closed.
+                # Waiting data counts for the sending socket, unless that is closed.
                 sent += memory[2]
                 received += int.from_bytes(fcntl.ioctl(connection, termios.FIONREAD, bytes(4)), "little")
             elif own is None:
@@ -86,7 +87,7 @@ def _queued_bytes(process: int, table: str) -> int:
 
 
 def _open_sockets(processes: "Sequence[int]") -> "Iterator[socket.socket]":
-    """Yield a copy of each socket that one of the processes has open."""
+    """Yield a copy of each open socket of the processes."""
     visited: set[str] = set()
     for process in processes:
         with suppress(OSError):

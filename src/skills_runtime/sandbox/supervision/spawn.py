@@ -1,9 +1,9 @@
-"""Turns a request into a running program: own session, own terminal if asked for, nothing inherited but its streams.
+"""Start a program: own session, own terminal if requested, nothing inherited but its streams.
 
-Limits of the kernel are set from outside, before the command begins. The sandbox tells the number of its first process
-on one descriptor, and waits for a word on another when everything is mounted. Then it reads its filter of system calls,
-which it is given when its mounts are as planned: a sandbox whose supervisor has died begins nothing. A program that
-sets limits and becomes the command would cost an extra start.
+Kernel limits are set from outside before the command starts. The sandbox writes its first process's ID to one
+descriptor, and waits on another after everything is mounted. Then it reads its seccomp filter, which it gets only
+if the mounts are as planned: a sandbox whose supervisor has died starts nothing. A helper that sets limits and
+executes the command would cost an extra start.
 """
 
 import errno
@@ -20,21 +20,21 @@ from typing import Any
 
 from .mounts import Mount, MountsChanged, PlannedMounts, check_mount_points
 
+# Python ignores these; a started program gets the defaults back.
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-"""What a program that is started must hear again."""
 STREAMS = 3
 FIRST_INPUT = 3
-ABOVE_INPUTS = 64
-"""Where descriptors wait for their number, so that none is overwritten by another."""
+# Temporary descriptor numbers, so that no dup2 overwrites another descriptor.
+MIN_TEMPORARY_FD = 64
 SETUP_SECONDS = 20.0
-"""Seconds that a fence has to get as far as telling."""
-LARGEST = (1 << 63) - 1
+"""Seconds a sandbox gets to report its first process."""
+MAX_LIMIT = (1 << 63) - 1
 _NO_PROCESS = (errno.ENOENT, errno.ESRCH, errno.EPIPE)
-"""How the system says that a process is no more."""
+"""Errors that mean the process no longer exists."""
 
 
 class SpawnFailed(Exception):
-    """The program did not start: which step failed, with which number of the system."""
+    """The program did not start: the failed step, and its errno."""
 
     def __init__(self, step: str, error: OSError) -> None:
         super().__init__(step, error)
@@ -43,7 +43,7 @@ class SpawnFailed(Exception):
 
 
 def spawn(request: Mapping[str, Any], streams: Sequence[int]) -> int:
-    """Start the program and return its number once it really runs."""
+    """Start the program and return its process ID once it really runs."""
     mounts = [
         (decode_bytes(point), decode_bytes(source), decode_bytes(covered))
         for point, source, covered in request["mounts"]
@@ -82,7 +82,8 @@ def _run(request: Mapping[str, Any], streams: "Sequence[int]", mounts: "Sequence
                     if request["terminal"] and not request["takes_terminal"]
                     else [(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(standard)]
                 ),
-                *start.file_actions(),  # first: many inputs take the numbers that these have here
+                # First: many inputs take the numbers that these descriptors have in this process.
+                *start.file_actions(),
                 *[(os.POSIX_SPAWN_DUP2, descriptor, FIRST_INPUT + index) for index, descriptor in enumerate(inputs)],
             ],
             setsid=True,
@@ -104,7 +105,7 @@ def _apply_limits(start: "SandboxStart", sandbox: int, mounts: "Sequence[Mount]"
     try:
         start.apply(sandbox)
     except SetupAborted:
-        # Whether a fence fell because of what was exchanged meanwhile; otherwise it says itself why.
+        # Whether the sandbox failed because a mount point changed meanwhile; otherwise its own output has the reason.
         try:
             _check_mount_points(mounts)
         except SpawnFailed:
@@ -112,7 +113,7 @@ def _apply_limits(start: "SandboxStart", sandbox: int, mounts: "Sequence[Mount]"
             os.waitpid(sandbox, 0)
             raise
     except SandboxExited:
-        return  # killed or dead by itself: its end is told like any other
+        return  # killed or exited by itself: its end is reported like any other
     except MountsChanged as error:
         os.waitpid(sandbox, 0)
         raise _mounts_changed() from error
@@ -122,7 +123,6 @@ def _apply_limits(start: "SandboxStart", sandbox: int, mounts: "Sequence[Mount]"
 
 
 def _check_mount_points(mounts: "Sequence[Mount]") -> None:
-    """See that no link leads to what the mounts cover."""
     try:
         check_mount_points(mounts)
     except MountsChanged as error:
@@ -134,7 +134,7 @@ def _mounts_changed() -> SpawnFailed:
 
 
 class SandboxStart:
-    """The limits of one command, and the channels to its fence."""
+    """The limits of one command, and the channels to its sandbox."""
 
     def __init__(
         self,
@@ -152,11 +152,12 @@ class SandboxStart:
         self._ours: list[int] = []
         self._theirs: list[int] = []
         self.input = -1
-        """Where the fence reads what it is given last."""
+        """The descriptor from which the sandbox reads its last input."""
         if limits is None:
             return
         self._info, tells = os.pipe2(os.O_CLOEXEC)
-        # A pipe that never ends for its reader, who holds a writing end as well: a dead writer is no word to begin.
+        # A pipe whose reader never sees its end, because it holds a write end itself: a dead supervisor must not
+        # count as permission to start.
         reads, self._go = os.pipe2(os.O_CLOEXEC)
         try:
             waits = os.open(f"/proc/self/fd/{reads}", os.O_RDWR | os.O_CLOEXEC)
@@ -176,7 +177,7 @@ class SandboxStart:
         return [(os.POSIX_SPAWN_DUP2, *pair) for pair in zip(self._theirs, numbers, strict=False)]
 
     def apply(self, sandbox: int) -> None:
-        """Set the limits and let the command begin; a fence that is not as it has to be is killed before it does."""
+        """Set the limits and let the command start; kill a sandbox that is not as planned before that."""
         self._close(self._theirs)
         if self._limits is None:
             return
@@ -195,13 +196,15 @@ class SandboxStart:
             raise
 
     def _send_withheld(self, first: int, data: bytes) -> None:
-        """Hand over what was withheld, when everything is mounted and nothing elsewhere than planned."""
+        """Send the withheld input once everything is mounted as planned."""
         planned = PlannedMounts(self._mounts)
         poll = select.poll()
-        poll.register(self._go, 0)  # the fence hangs up as soon as it has heard the word
+        # Hangs up once the sandbox has read the permission to start.
+        poll.register(self._go, 0)
         if not poll.poll(SETUP_SECONDS * 1000):
             raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-        with _abort_on((*_NO_PROCESS, errno.EINVAL)):  # the last for the mounts of one that has just ended
+        # EINVAL: the process has just ended, and so have its mounts.
+        with _abort_on((*_NO_PROCESS, errno.EINVAL)):
             planned.check(first)
             while data:
                 data = data[os.write(self._last, data) :]
@@ -215,14 +218,14 @@ class SandboxStart:
                     os.kill(process, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let go of the channels."""
+        """Close the channels."""
         self._close(self._theirs)
         self._close(self._ours)
 
     def _first_process(self) -> int:
         deadline, text = time.monotonic() + SETUP_SECONDS, b""
         while True:
-            with suppress(ValueError):  # not all of it has come
+            with suppress(ValueError):  # the JSON is incomplete
                 return json.loads(text)["child-pid"]
             if not select.select([self._info], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
@@ -237,16 +240,16 @@ class SandboxStart:
 
 
 class SandboxExited(Exception):
-    """The fence ended before it had a process; it has said itself why."""
+    """The sandbox exited before it had a process; its own output has the reason."""
 
 
 class SetupAborted(SandboxExited):
-    """The fence ended while it was put up, and is left to say so: without what was withheld it begins nothing."""
+    """The sandbox exited during setup; without the withheld input it starts nothing, and its output has the reason."""
 
 
 @contextmanager
 def _abort_on(numbers: "Sequence[int]") -> "Generator[None]":
-    """Take these errors of the system for the end of a fence."""
+    """Treat these errors as the sandbox's exit."""
     try:
         yield
     except OSError as error:
@@ -256,21 +259,22 @@ def _abort_on(numbers: "Sequence[int]") -> "Generator[None]":
 
 
 def set_limits(process: int, values: "list[tuple[str, int]]") -> None:
-    """Set the limits of a process that has begun nothing yet."""
+    """Set the limits of a process that has not started the command yet."""
     try:
         _set_limits(process, values)
     except PermissionError:
         if os.geteuid() != 0:
             raise
-        _set_limits_as_owner(process, values)  # an administrator in a container may not limit the processes of others
+        # Root in a container may not limit other users' processes.
+        _set_limits_as_owner(process, values)
 
 
 def lower_priority(process: int, by: int) -> None:
-    """Make a process, and what is in its group, less urgent than this one, as `nice` counts."""
+    """Lower the priority of a process and its group relative to this one, in `nice` steps."""
     if by > 0:
         priority = os.getpriority(os.PRIO_PROCESS, 0) + by
         for kind in (os.PRIO_PGRP, os.PRIO_PROCESS):
-            with suppress(OSError):  # it leads no group, or has ended
+            with suppress(OSError):  # not a group leader, or it has ended
                 os.setpriority(kind, process, priority)
 
 
@@ -278,10 +282,8 @@ def _set_limits(process: int, values: "list[tuple[str, int]]") -> None:
     for name, requested in values:
         kind = getattr(resource, f"RLIMIT_{name.upper()}")
         most = resource.prlimit(process, kind)[1]
-        value = (
-            requested if most == resource.RLIM_INFINITY else min(requested, most)
-        )  # only an administrator could raise it
-        if not 0 <= value <= LARGEST:
+        value = requested if most == resource.RLIM_INFINITY else min(requested, most)  # only root could raise it
+        if not 0 <= value <= MAX_LIMIT:
             raise OSError(errno.ERANGE, os.strerror(errno.ERANGE))
         resource.prlimit(process, kind, (value, value))
 
@@ -316,15 +318,16 @@ def _create_input(data: bytes) -> int:
 
 
 def _duplicate_above_inputs(descriptor: int) -> int:
-    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, ABOVE_INPUTS)
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, MIN_TEMPORARY_FD)
 
 
 def _terminal_actions(streams: Sequence[int]) -> "list[tuple[Any, ...]]":
-    # The leader of a new session gets the first terminal it opens for its own; one handed down would not become that.
+    # A session leader gets the first terminal it opens as its controlling terminal; an inherited one would not become
+    # that.
     open_terminal = (os.POSIX_SPAWN_OPEN, 0, os.ttyname(streams[0]), os.O_RDWR, 0)
     return [open_terminal, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)]
 
 
 def decode_bytes(text: str) -> bytes:
-    """Decode bytes that were sent as characters of the same number, since JSON has no bytes."""
+    """Decode bytes encoded as Latin-1 characters, since JSON has no bytes."""
     return text.encode("latin-1")

@@ -1,8 +1,7 @@
-"""Keeps one command at a time: starts it, tells how it ended, and lets nothing it started live on.
+"""Supervise one command at a time: start it, report its end, and let no descendant survive.
 
-Every orphan below a supervisor becomes its child. So when it has no child left there is no descendant left either,
-whatever they did to detach themselves: that is the only proof of the end that is needed. Runtime and supervisor tell
-each other one JSON object a line.
+Orphans below a supervisor become its children, so once it has no child left, no descendant is left either, however
+it detached: no other proof is needed. Runtime and supervisor exchange one JSON object per line.
 """
 
 import ctypes
@@ -21,19 +20,19 @@ from .limit_watch import LimitWatch
 from .spawn import SpawnFailed, spawn
 
 MAX_DESCRIPTORS = 3 + 8
-"""Standard input, output and error, and what else a command may be handed over."""
+"""Standard input, output and error, and other inherited descriptors."""
 FIRST_PAUSE, LAST_PAUSE = 0.005, 0.5
-PATIENCE = 1.0
-"""Seconds after which processes that may not be signalled are left alone and reported."""
+SURVIVOR_TIMEOUT_SECONDS = 1.0
+"""Seconds after which processes that cannot be signaled are abandoned and reported."""
 SANDBOX_EXIT_SECONDS = 0.2
-"""How long a fence may take to fall by itself, with everything behind it."""
+"""Seconds the kernel gets to end a sandbox with everything in it."""
 INVISIBLE_PROCESS = 0
-"""Stands for processes of other users that the system does not even show."""
+"""Placeholder ID for processes of other users that `/proc` hides."""
 _CHILD_SUBREAPER = 36
 
 
 def supervise(control: socket.socket) -> None:
-    """Serve the runtime at the other end of `control`, one command after the other, until it hangs up."""
+    """Serve the runtime at the other end of `control`, one command after another, until it closes it."""
     adopt_orphans()
     woken = wake_on_child_exit()
     groups = Groups()
@@ -45,9 +44,10 @@ def supervise(control: socket.socket) -> None:
 
 
 def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
-    """Start a command and keep it until nothing of it is left; true when another one may follow."""
+    """Run a command until nothing of it is left; return whether another one may follow."""
     try:
-        _, streams, _, _ = socket.recv_fds(control, 1, MAX_DESCRIPTORS)  # they go before each request
+        # The descriptors arrive before their request.
+        _, streams, _, _ = socket.recv_fds(control, 1, MAX_DESCRIPTORS)
     except ConnectionResetError:
         streams = []
     for stream in streams:
@@ -56,7 +56,7 @@ def _serve(control: socket.socket, woken: int, groups: Groups) -> bool:
     request = messages.read_request()
     if request is None:
         return False
-    watch = LimitWatch(request["watch"])  # before anything can be written
+    watch = LimitWatch(request["watch"])  # created before anything can be written
     try:
         pid = _start(request, streams, groups)
     except SpawnFailed as error:
@@ -85,7 +85,7 @@ def _start(request: "Mapping[str, Any]", streams: "list[int]", groups: Groups) -
 
 
 class _Supervision:
-    """One command under way."""
+    """One running command."""
 
     def __init__(
         self,
@@ -110,15 +110,17 @@ class _Supervision:
         self._has_no_children = False
 
     def run(self, woken: int) -> "set[int]":
-        """Return when no process is left but those, if any, that this user may not signal."""
+        """Wait until no process is left except those this user may not signal."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(woken, select.POLLIN)
-        self._handle_messages(poll)  # what came together with the request makes nothing readable any more
+        # A message that arrived together with the request does not make the socket readable again.
+        self._handle_messages(poll)
         while True:
             self._reap()
             if self._has_no_children:
-                # Tell of what was too quick to be seen, unless something else has ended the command.
+                # Report a limit that was exceeded between two measurements, unless something else has ended the
+                # command.
                 if not self._ended and (limit := self._limit_watch.find_exceeded_at_end()):
                     send_message(self._control, {"exceeded": limit})
                 return set()
@@ -144,7 +146,8 @@ class _Supervision:
             self._has_no_children = True
             return
         if reaped and self._exited and self._layers:
-            self._set_deadline(SANDBOX_EXIT_SECONDS)  # the kernel is ending what was behind the fence already
+            # The kernel is already killing the processes inside.
+            self._set_deadline(SANDBOX_EXIT_SECONDS)
         elif reaped and self._exited:
             self._terminate(signal.SIGTERM, self._grace)
 
@@ -161,31 +164,32 @@ class _Supervision:
             self._terminate(signal.SIGTERM, self._grace)
 
     def _terminate(self, first: int, grace: float) -> None:
-        """Send SIGTERM to each process once; the deadline only ever moves forward."""
+        # The deadline only ever moves forward.
         self._set_deadline(grace)
-        # One that was just being forked when the others were asked has not heard of it.
+        # A process forked while the others were signaled has not received the signal.
         new = [
             process for process in self._terminable() if (first, process.pid, process.started) not in self._signalled
         ]
         self._signalled.update((first, process.pid, process.started) for process in new)
         process_tree.send_signal(new, first)
-        process_tree.send_signal(new, signal.SIGCONT)  # a stopped process hears nothing else
+        # A stopped process handles no other signal.
+        process_tree.send_signal(new, signal.SIGCONT)
 
     def _set_deadline(self, grace: float) -> None:
         kill_at = time.monotonic() + grace
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
     def _kill_remaining(self) -> "set[int]":
-        """Kill what is left when its time is over; returns the survivors when there is nothing more to hope for."""
+        """Kill what is left after the deadline; return the survivors that cannot be killed."""
         if self._kill_at is None or time.monotonic() < self._kill_at:
             return set()
         processes = self._tree()
         refused = process_tree.send_signal(processes, signal.SIGKILL)
-        hopeless = len(refused) == len(processes) and time.monotonic() > self._kill_at + PATIENCE
+        hopeless = len(refused) == len(processes) and time.monotonic() > self._kill_at + SURVIVOR_TIMEOUT_SECONDS
         return refused or {INVISIBLE_PROCESS} if hopeless else set()
 
     def _check_limits(self) -> None:
-        """End a command at once that uses more than it may."""
+        """End a command at once when it exceeds a limit."""
         if self._kill_at is None and (limit := self._limit_watch.find_exceeded_limit(self._tree)):
             send_message(self._control, {"exceeded": limit})
             self._ended = True
@@ -201,7 +205,7 @@ class _Supervision:
         ]
 
     def _wait_ms(self) -> "float | None":
-        """How long to sleep when nothing happens; longer and longer while killed processes take their time."""
+        """Return how long to sleep without events; grows while killed processes take their time."""
         if self._kill_at is None:
             return self._limit_watch.wait_ms()
         remaining = self._kill_at - time.monotonic()
@@ -215,7 +219,7 @@ class _Supervision:
 
 
 class MessageReader:
-    """Messages from the runtime, one JSON object a line."""
+    """Messages from the runtime, one JSON object per line."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -223,7 +227,7 @@ class MessageReader:
         self.is_closed = False
 
     def read_request(self) -> "dict[str, Any] | None":
-        """Wait for a whole request with its inputs; nothing when the runtime has gone before it was complete."""
+        """Wait for a complete request with its inputs; None when the runtime closed the connection before."""
         while b"\n" not in self._buffer:
             if not self._receive():
                 return None
@@ -240,7 +244,6 @@ class MessageReader:
         return request
 
     def _receive(self) -> bool:
-        """Take what comes next; false when the runtime has gone."""
         try:
             piece = self._control.recv(1 << 16)
         except ConnectionResetError:
@@ -262,7 +265,7 @@ class MessageReader:
 
 
 def send_message(control: socket.socket, message: Mapping[str, Any]) -> None:
-    """Send one message; a runtime that is gone needs none."""
+    """Send one message; ignored if the runtime is gone."""
     try:
         control.sendall(json.dumps(message).encode() + b"\n")
     except (BrokenPipeError, ConnectionResetError):

@@ -26,15 +26,13 @@ from skills_runtime.config import (
 from skills_runtime.engine import (
     Diagnosis,
     Storage,
-    configured_setup,
+    check_configured_model,
     describe_decision,
     diagnose,
     find_model_problem,
-    list_models,
     measure_storage,
-    probe_model,
 )
-from skills_runtime.errors import ModelError, ValidationFailed
+from skills_runtime.errors import ValidationFailed
 from skills_runtime.sandbox import OsSandbox, build_sandbox
 from skills_runtime.service.responses import COMMON_STATUSES, failure_responses, json_response
 from skills_runtime.service.run_documents import Answer, Body
@@ -284,21 +282,14 @@ def list_providers(request: Request) -> Response:
 async def test_connection(request: Request) -> Response:
     """Call the configured model once, and list the models of its service; needs the scope `admin`."""
     resolved = await asyncio.to_thread(runs_of(request).workspace.settings)
-    problem, probe, models = find_model_problem(resolved), None, list[str]()
-    if not problem and resolved.settings.llm.backend == "openai":
-        setup = configured_setup(resolved)
-        models = await list_models(setup)
-        try:
-            probe = await probe_model(setup)
-        except ModelError as error:
-            problem = f"{error.message}; {error.hint}" if error.hint else error.message
+    test = await check_configured_model(resolved)
     return json_response(
         {
-            "ok": not problem,
-            "problem": problem,
-            "seconds": probe.seconds if probe else None,
-            "calls_tools": bool(probe and probe.calls_tools),
-            "models": models,
+            "ok": not test.problem,
+            "problem": test.problem,
+            "seconds": test.probe.seconds if test.probe else None,
+            "calls_tools": bool(test.probe and test.probe.calls_tools),
+            "models": test.models,
         }
     )
 

@@ -164,7 +164,8 @@ class Evaluation:
         settings = {"max_steps": MAX_STEPS, "on_limit": "fail"}
         result = await self._runner.run(query.query, path, library, settings=settings)
         chosen = find_called_skills(await asyncio.to_thread(self._runner.events, path), library.list())
-        if chosen:  # the query is answered by the call; a step limit reached afterwards is no error
+        # The query is answered by the call; a step limit reached afterwards is no error.
+        if chosen:
             result = msgspec.structs.replace(result, error="")
         trial = Trial(
             kind="query",

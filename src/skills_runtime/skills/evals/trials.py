@@ -20,8 +20,8 @@ Variant = Literal["with_skill", "without_skill"]
 NAMESPACE, DISTRACTOR_NAMESPACE = "eval", "beside"
 """Namespaces of the evaluated skill and of the others."""
 MAX_INPUT_BYTES = 256 << 20
+# Step limit of a query: a model that has not called a skill by then is not going to.
 MAX_STEPS = 3
-"""Step limit of a query: a model that has not called a skill by then is not going to."""
 _UNUSED_SUFFIXES = ("skipped", "offered", "listed", "routed", "discovered", "shadowed", "unloaded")
 _NAME_FIELDS = ("skill_name", "skill", "name", "skill_mention", "mention_text")
 
@@ -114,7 +114,7 @@ def find_called_skills(events: Sequence[Event], skills: Sequence[Skill]) -> tupl
 
 
 def uses_skill(event: Event, skill: Skill) -> bool:
-    """Tell whether an event shows that the skill was loaded or that the model called it."""
+    """Return whether an event shows that the skill was loaded or that the model called it."""
     if event.type.startswith("skill_"):
         return not event.type.endswith(_UNUSED_SUFFIXES) and _names_skill(msgspec.to_builtins(event.payload), skill)
     if not isinstance(event.payload, ToolCallRequested):

@@ -17,8 +17,8 @@ from skills_runtime.storage import remove_tree, stage_directory, wrap_write_erro
 EVAL_SCHEMA = "skills-runtime.skill-evals/2"
 SUITE = "suite.json"
 BENCHMARK = "benchmark.json"
+# Parts of a skill that are hidden from trials: the expected answers and the output of earlier executions.
 _EXCLUDED_NAMES = ("evals", "__pycache__", ".git", "artifacts", "eval_queries.json")
-"""Parts of a skill that are hidden from trials: the expected answers and the output of earlier executions."""
 
 _IDENTITY_LABELS = {"skill": "the skill", "suite": "its evals", "model": "the model", "others": "the other skills"}
 _ITERATION = re.compile(r"iteration-(\d{1,6})")
@@ -71,7 +71,7 @@ def open_eval_directory(suite: Suite, out: Path | None, home: Path, model: str) 
 
 
 def _is_finished(root: Path) -> bool:
-    """Tell whether the report was written and no trial failed."""
+    """Return whether the report was written and no trial failed."""
     try:
         report = msgspec.json.decode((root / BENCHMARK).read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):

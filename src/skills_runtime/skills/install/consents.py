@@ -39,7 +39,7 @@ class InstalledVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def consented(skill_dir: Path, *, state: Path | None = None) -> bool:
-    """Tell whether the user consented to the current content of a directory."""
+    """Return whether the user consented to the current content of a directory."""
     try:
         digest = hash_directory(skill_dir).digest
     except OSError:

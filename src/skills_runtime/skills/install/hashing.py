@@ -1,7 +1,7 @@
-"""What a skill is, as one number: the hash of the public lock file, and a digest of our own that leaves no doubt.
+"""Hash skills: the hash of the public lock file format, and an unambiguous digest of our own.
 
-The public hash joins paths and contents without a mark between them, so two different skills can be made to share it.
-What somebody consented to is therefore named by the digest; the hash alone counts only where a lock file has no digest.
+The public hash concatenates paths and contents without separators, so two different skills can be made to share it.
+Consents therefore refer to the digest; the hash alone counts only if a lock file has no digest.
 """
 
 import hashlib
@@ -19,25 +19,25 @@ from skills_runtime.errors import ValidationFailed
 from skills_runtime.storage import open_directory, read_below, walk
 
 _SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
-"""Punctuation and symbols of ASCII, as dictionaries sort them: all before digits and letters."""
+"""ASCII punctuation and symbols in collation order: all before digits and letters."""
 _AFTER_SIGNS = 1 << 10
 _ACCENTS = "\u0301\u0300\u0306\u0302\u030c\u030a\u0308\u030b\u0303\u0307\u0338\u0327\u0328\u0304"
-"""Accents from the nearest to the furthest: acute, grave, breve, circumflex, caron, ring, diaeresis and so on."""
-_ALIKE = str.maketrans(
+"""Accents in collation order: acute, grave, breve, circumflex, caron, ring, diaeresis and so on."""
+_DECOMPOSED_LETTERS = str.maketrans(
     {
         "ø": "o\u0338", "Ø": "O\u0338", "ł": "l\u0338", "Ł": "L\u0338", "đ": "d\u0338", "Đ": "D\u0338",
         "æ": "a\u035fe", "Æ": "A\u035fE",
     }
 )  # fmt: skip
-"""Letters that are sorted as others with an accent, though nothing in them says so."""
-_LETTERS_OF_THEIR_OWN = frozenset("йЙ")
+"""Letters that sort as an accented base letter although Unicode does not decompose them."""
+_SEPARATE_LETTERS = frozenset("йЙ")
 
 Key = tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[int, ...], str]
 
 
 @lru_cache(maxsize=4096)
 def collation_key(text: str) -> Key:
-    """Return what to sort a path by: letters, then accents, then capitals, and the text itself where all agree."""
+    """Return the collation key of a path: letters, then accents, then case, then the text itself."""
     letters: list[tuple[int, int]] = []
     accents: list[int] = []
     capitals: list[int] = []
@@ -59,8 +59,8 @@ def collation_key(text: str) -> Key:
 
 def _split_accents(text: str) -> Iterator[str]:
     """Yield letters and their accents one by one."""
-    for character in unicodedata.normalize("NFC", text).translate(_ALIKE):
-        if character in _LETTERS_OF_THEIR_OWN:
+    for character in unicodedata.normalize("NFC", text).translate(_DECOMPOSED_LETTERS):
+        if character in _SEPARATE_LETTERS:
             yield character
         else:
             yield from unicodedata.normalize("NFD", character)

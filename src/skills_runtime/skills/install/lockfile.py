@@ -177,7 +177,7 @@ def parse_lock(data: bytes, path: Path, scope: InstallScope) -> Lock:
 
 
 def matches_lock(entry: LockEntry, hashed: Hashed) -> bool:
-    """Tell whether a directory matches its lock entry, including our digest if the entry has it."""
+    """Return whether a directory matches its lock entry, including our digest if the entry has it."""
     digest_holds = entry.digest is None or entry.digest == hashed.digest
     return (
         digest_holds and entry.computed_hash in ("", hashed.computed_hash) and bool(entry.computed_hash or entry.digest)

@@ -43,7 +43,7 @@ from skills_runtime.skills.standard.skill_yaml import RUN_FILE
 from skills_runtime.storage import error_reason
 
 Status = Literal["ok", "changed", "missing", "extra", "unpinned"]
-"""As locked; not as locked; locked but not there; there but not locked; locked without a hash to compare."""
+"""As locked; different; locked but missing; installed but not locked; locked without a hash."""
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):

@@ -112,7 +112,8 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
 
 def screen(directory: Path, hashed: Hashed, inspected: InspectedSkill, signature: SignatureStatus) -> Screened:
     """Scan a skill that is about to be installed."""
-    from skills_runtime.skills.scan import scan_directory  # a large table of rules that nothing else here needs
+    # A large table of rules, needed only here.
+    from skills_runtime.skills.scan import scan_directory
 
     skill, run = inspected.skill, inspected.run
     report = scan_directory(directory)
@@ -267,7 +268,7 @@ class Preparation:
         return self._stage_directory(name, stored, stored, entry)
 
     def _has_consent_for_source(self, entry: LockEntry) -> bool:
-        """Tell whether the user consented to any skill of the same source before."""
+        """Return whether the user consented to any skill of the same source before."""
         return any(consent.source == entry.source for consent in read_consents(self._paths.state).values())
 
     def _find_stored(self, name: str, entry: LockEntry) -> Path | None:
@@ -289,7 +290,8 @@ class Preparation:
         prepared = self._stage_directory(skill_name, offer.directory, fetched.root, entry)
         hashed = prepared.hashed
         other, url = dict(entry.other), entry.source_url
-        if self._paths.scope == "user":  # the lock file of a user has more fields than that of a project
+        # The lock file of a user has more fields than that of a project.
+        if self._paths.scope == "user":
             moment = now()
             other["skillFolderHash"] = fetched.trees.get(offer.path, "")
             other.setdefault("installedAt", moment)

@@ -183,13 +183,13 @@ def _read_journal(paths: InstallPaths) -> _Journal | None:
 
 
 def _is_alive(work: str) -> bool:
-    """Tell whether the process that created a work directory is still running."""
+    """Return whether the process that created a work directory is still running."""
     number = work.split("-")[1] if work.count("-") >= 2 else ""
     return number.isdigit() and Path(f"/proc/{number}").exists()
 
 
 def _replace_directory(new: Path, target: Path, backup: Path) -> None:
-    """Move a directory to its place; what was there goes to `aside`, in the same instant where the system can do it."""
+    # Exchanges both directories in one step where the system can, so that there is always a skill in place.
     if not os.path.lexists(target):
         new.rename(target)
     elif exchange_paths(new, target):
@@ -230,7 +230,8 @@ class VersionStore:
                     shutil.copytree(skill, draft, symlinks=True, dirs_exist_ok=True)
                     sync_tree(draft)
             except OSError:
-                if not self._is_intact(path, hashed.digest):  # else another process stored the same version meanwhile
+                # Else another process stored the same version meanwhile.
+                if not self._is_intact(path, hashed.digest):
                     raise
         by_hash = self._root / "by-hash"
         by_hash.mkdir(exist_ok=True)

@@ -338,8 +338,8 @@ def _build_postings(documents: Sequence[Document], tuning: Tuning) -> dict[str, 
     }
 
 
+# With more skills than this, bodies are not indexed: reading them all would take seconds.
 MAX_BODIES = 1000
-"""With more skills than this, bodies are not indexed: reading them all would take seconds."""
 
 
 def body_reader(library: Library) -> Body:

@@ -1,6 +1,7 @@
-"""Select the skills that a task calls for, by mention, by declared trigger or file, or by shared words.
+"""Select the skills that a task calls for: by mention, declared trigger or file, or shared words.
 
-Pure. The first three rules are certain and come first; shared words only give a ranking that the model decides on.
+Pure. Mentions, triggers and files are certain and come first; shared words only give a ranking from which the model
+chooses.
 """
 
 from collections.abc import Sequence

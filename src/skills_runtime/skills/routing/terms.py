@@ -103,7 +103,8 @@ def normalize_text(text: str) -> str:
         text = text.translate(TRADITIONAL) if _ANY_HAN.search(text) else _ACCENTED.sub(_strip_accents, text)
     text = text.translate(_APOSTROPHES) if "'" in text or "’" in text else text
     small = text.lower()
-    for phrase in PHRASES:  # a plain loop: indexing thousands of skills spends its time here
+    # A plain loop: indexing thousands of skills spends its time here.
+    for phrase in PHRASES:
         if phrase in small:
             return _PHRASE.sub(lambda match: PHRASES.get(match[0].lower(), match[0]), text)
     return text

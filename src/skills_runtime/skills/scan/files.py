@@ -1,7 +1,7 @@
 """Read the files of a skill within limits, and report suspicious files.
 
-No link is followed and nothing is opened that is not a plain file. Compiled code, programs, locked archives and links
-that lead out are findings by themselves.
+Follows no link and opens only regular files. Compiled code, programs, encrypted archives and links that lead
+outside are findings themselves.
 """
 
 import os
@@ -17,13 +17,13 @@ from skills_runtime.storage import Entry, Parts, error_reason, open_directory, w
 MAX_SCANNED_FILES = 2_000
 MAX_SCAN_DEPTH = 12
 MAX_SCANNED_BYTES = 512_000
-"""Bytes read of one file; a payload further on is not detected."""
+"""Bytes read of one file; what comes later is not scanned."""
 MAX_TOTAL_BYTES = 8_000_000
 _IGNORED = frozenset({".git", "node_modules", ".venv", "venv", ".hg", ".svn"})
 
 
 class ScannedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of the skill: its name below the directory, how it begins, and how long it is."""
+    """A file of the skill: its relative name, its first bytes and its size."""
 
     name: str
     data: bytes
@@ -32,7 +32,7 @@ class ScannedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScannedLink(msgspec.Struct, frozen=True, kw_only=True):
-    """A symbolic link, which is told and not followed."""
+    """A symbolic link, which is reported and not followed."""
 
     name: str
     target: str
@@ -40,7 +40,7 @@ class ScannedLink(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything of a directory that a scan looks at."""
+    """Everything in a directory that a scan examines."""
 
     members: tuple[ScannedFile, ...]
     links: tuple[ScannedLink, ...] = ()
@@ -48,7 +48,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collect_files(path: Path) -> Collected:
-    """Read the files below a directory, nearest first; they are told in the order of their names."""
+    """Read the files below a directory, nearest first; return them sorted by name."""
     root = path.resolve()
     collector = _Collector(root)
     with open_directory(root) as top:
@@ -193,7 +193,7 @@ def _file_issues(member: ScannedFile, names: set[str]) -> Iterator[FileIssue]:
 
 
 def _is_program(data: bytes) -> bool:
-    """`MZ` also begins words; a program has a header further in."""
+    # Text can start with `MZ` too; a program has another header at the offset in its first one.
     if not data.startswith(b"MZ"):
         return len(data) > 32
     offset = int.from_bytes(data[60:64], "little")

@@ -1,4 +1,4 @@
-"""Finds what is written so that a person does not see it: invisible characters, comments, encodings, far places."""
+"""Find content hidden from readers: invisible characters, comments, encoded text, text far to the right."""
 
 import base64
 import binascii

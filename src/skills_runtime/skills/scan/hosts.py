@@ -1,6 +1,6 @@
 """Classify URLs by host: known, disposable, data-collecting, paste sites and others.
 
-Pure; it knows hosts by their names and looks nothing up.
+Pure: hosts are recognized by name and never looked up.
 """
 
 import re
@@ -59,7 +59,7 @@ KNOWN_HOSTS = frozenset(f"{name}.{top}" for name, top in _REGISTRIES) | frozense
     feishu.cn larksuite.com dingtalk.com weixin.qq.com qq.com tencent.com baidu.com bilibili.com zhihu.com
     chocolatey.org scoop.sh get.scoop.sh minimax.io minimaxi.com moonshot.cn bigmodel.cn gitee.com         """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
 )
-"""Names whose owners are known; what is below them counts too."""
+"""Hosts with a known owner; subdomains count too."""
 
 INSTALLER_OWNERS = frozenset(
     """
@@ -97,7 +97,7 @@ PASTES = frozenset(
     tmpfiles.org filebin.net uguu.se sendspace.com zippyshare.com cdn.discordapp.com media.discordapp.net
     """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
 )
-"""Pages where anybody leaves a text or a file."""
+"""Sites where anyone can publish text or files."""
 
 COLLECTORS = frozenset(
     """
@@ -108,7 +108,7 @@ COLLECTORS = frozenset(
     bin.webhookrelay.com formspree.io getform.io
     """.split()  # noqa: SIM905 - one word a host reads better than a list of quoted ones
 )
-"""Addresses made to take in what somebody sends."""
+"""Services that record the requests sent to them."""
 
 SHORTENERS = frozenset(
     """
@@ -149,7 +149,7 @@ _HOSTILE = re.compile(
     r"(?:^|[.-])(?:evil|attackers?|exfil\w*|steal\w*|malware|malicious"
     r"|c2|hacker|keylog\w*|phish\w*)(?=[.-])"
 )
-"""Host labels that stand for an attacker, also in examples."""
+"""Host labels that stand for an attacker, including those in examples."""
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -183,17 +183,17 @@ def classify_host(url: str) -> HostKind:
 
 
 def is_untrusted_host(url: str) -> bool:
-    """Tell whether the host is a paste site, a data collector or disposable."""
+    """Return whether the host is a paste site, a data collector or disposable."""
     return classify_host(url) in ("paste", "collector", "disposable")
 
 
 def has_cheap_tld(url: str) -> bool:
-    """Tell whether the host has a cheap top-level domain."""
+    """Return whether the host has a cheap top-level domain."""
     return bool(_CHEAP.search(_parse_host(url)))
 
 
 def is_related(url: str, words: frozenset[str]) -> bool:
-    """Tell whether the host or repository owner shares a word with the skill's name or description."""
+    """Return whether the host or repository owner shares a word with the skill's name or description."""
     match = URL.search(url)
     if match is None:
         return False

@@ -1,7 +1,4 @@
-"""Find malicious instructions to the model: ignore rules, hide actions, send data away.
-
-The patterns come first, then what is made of their matches.
-"""
+"""Find malicious instructions to the model: ignore rules, hide actions, send data away."""
 
 import re
 from collections.abc import Iterator

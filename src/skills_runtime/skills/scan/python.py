@@ -1,6 +1,6 @@
 """Analyze Python code by its syntax tree: what it runs, which secrets it reads and where it sends them.
 
-Bottom-up: what text an expression amounts to, how values flow through a file, and the marks that follow.
+Bottom-up: constant texts, data flow through a file, and the resulting marks.
 """
 
 import ast
@@ -53,7 +53,7 @@ def dotted_name(node: ast.expr) -> str:
 
 
 def is_decoder(node: ast.expr) -> bool:
-    """Tell whether an expression decodes data."""
+    """Return whether an expression decodes data."""
     if not isinstance(node, ast.Call):
         return False
     name = dotted_name(node.func)
@@ -138,7 +138,7 @@ def _evaluate_join(separator: ast.expr, parts: ast.expr, names: dict[str, str], 
 
 
 def _characters(between: str, parts: ast.expr) -> str | None:
-    """`chr(x) for x in [99, 117, …]` and `map(chr, […])`."""
+    """Evaluate `chr(x) for x in [99, 117, …]` and `map(chr, […])`."""
     numbers: ast.expr | None = None
     if (
         isinstance(parts, ast.GeneratorExp | ast.ListComp)
@@ -250,19 +250,19 @@ class Flow:
         return f"{full}.{rest}" if rest else full
 
     def is_fetched(self, node: ast.expr) -> bool:
-        """Tell whether a value was downloaded."""
+        """Return whether a value was downloaded."""
         return "fetched" in self._taint(node)
 
     def is_decoded(self, node: ast.expr) -> bool:
-        """Tell whether a value was decoded."""
+        """Return whether a value was decoded."""
         return "decoded" in self._taint(node)
 
     def is_received(self, node: ast.expr) -> bool:
-        """Whether a value was received on a socket."""
+        """Return whether a value was received on a socket."""
         return "received" in self._taint(node)
 
     def is_sink(self, call: ast.Call) -> bool:
-        """Whether a call sends data to another machine."""
+        """Return whether a call sends data to another machine."""
         name = self.full_name(dotted_name(call.func))
         base, _, last = name.rpartition(".")
         if last in ("post", "put", "patch", "request") and (
@@ -444,11 +444,11 @@ def _targets(node: ast.expr) -> list[str]:
 
 
 MAX_NODES = 60_000
-_WORTH = re.compile(
+# Prefilter: a file without any of these words neither runs nor sends anything.
+_PREFILTER = re.compile(
     r"\b(?:exec|eval|compile|system|popen|Popen|subprocess|pty|socket|requests|urllib\w*|httpx|aiohttp|smtplib|ftplib|marshal"
     r"|ctypes|importlib|__import__|getattr|codecs|execvp|execl|create_subprocess_\w+|http\.client|paramiko)\b|b64|b85|b32|unhexlify|fromhex"
 )
-"""Words without one of which a file neither runs nor sends anything."""
 _RUNS_CODE = frozenset(
     {"exec", "eval", "builtins.exec", "builtins.eval", "__import__().exec", "runpy.run_path", "types.FunctionType"}
 )
@@ -473,8 +473,8 @@ _RUNS_COMMANDS = frozenset(
 
 
 def find_python_marks(text: Text, profile: Profile) -> Iterator[Mark]:
-    """Everything in a Python file; one that cannot be parsed is read as commands."""
-    if not (_WORTH.search(text.body) or find_secret(text.body)):
+    """Find all marks of a Python file; one that cannot be parsed is scanned as shell text."""
+    if not (_PREFILTER.search(text.body) or find_secret(text.body)):
         return
     try:
         with warnings.catch_warnings():
@@ -628,7 +628,7 @@ class _PythonScan:
 
 
 def _is_assembled(node: ast.AST) -> bool:
-    """Tell whether a text is assembled from characters or reversed, which hides it from a search."""
+    """Return whether a text is assembled from characters or reversed, which hides it from a search."""
     if isinstance(node, ast.Call):
         last = dotted_name(node.func).rsplit(".", 1)[-1]
         if last == "join" and node.args:

@@ -57,7 +57,7 @@ def lower_severity(severity: FindingSeverity, steps: int) -> FindingSeverity:
 
 SUSPICIOUS = 50
 MALICIOUS = 100
-WEAK_AT_MOST = 20
+MAX_WEAK_SCORE = 20
 _WEIGHTS = {"info": 0, "low": 5, "medium": 25, "high": 50, "critical": 100}
 
 
@@ -72,7 +72,7 @@ def build_verdict(findings: Iterable[Finding]) -> tuple[Verdict, int, tuple[Find
     for finding in ordered:
         worst[finding.code] = max(worst.get(finding.code, 0), _WEIGHTS[finding.severity])
     weak = sum(weight for weight in worst.values() if weight < _WEIGHTS["medium"])
-    score = sum(weight for weight in worst.values() if weight >= _WEIGHTS["medium"]) + min(weak, WEAK_AT_MOST)
+    score = sum(weight for weight in worst.values() if weight >= _WEIGHTS["medium"]) + min(weak, MAX_WEAK_SCORE)
     verdict: Verdict = "malicious" if score >= MALICIOUS else "suspicious" if score >= SUSPICIOUS else "clean"
     return verdict, score, ordered
 

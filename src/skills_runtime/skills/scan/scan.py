@@ -1,7 +1,7 @@
 """Scan the directory of a skill for malicious content, without running any of it.
 
-Detectors leave marks in each file; a mark weighs less where the words around it quote, forbid or teach what it stands
-for. What remains becomes the findings of a report.
+Detectors mark text; a mark weighs less if its context quotes, forbids or teaches the marked behavior. The remaining
+marks become findings.
 """
 
 import re
@@ -109,7 +109,7 @@ def weigh_mark(mark: Mark, text: Text, profile: Profile) -> FindingSeverity:
 
 
 def is_example_or_warning(mark: Mark, text: Text) -> bool:
-    """Tell whether the context shows that the match is an example, a warning or a detection rule."""
+    """Return whether the context shows that the match is an example, a warning or a detection rule."""
     number = text.line_number_at(mark.start)
     line = text.line(number)
     begin = mark.start - text.starts[number - 1]
@@ -166,7 +166,7 @@ def _is_quoted(line: str, begin: int) -> bool:
 
 
 def _is_listed(text: Text, number: int) -> bool:
-    """Tell whether the line is in a list or table that is introduced as examples or warnings."""
+    """Return whether the line is in a list or table that is introduced as examples or warnings."""
     for earlier in range(number - 1, max(0, number - 25), -1):
         line = text.line(earlier)
         if not line.strip():
@@ -178,7 +178,7 @@ def _is_listed(text: Text, number: int) -> bool:
 
 
 def _is_rule(line: str, mark: Mark) -> bool:
-    """Tell whether a line of code or data is a detection rule."""
+    """Return whether a line of code or data is a detection rule."""
     return (
         mark.code[0] in "ILHXDP"
         and bool(_RULE_LINE.search(line))
@@ -297,7 +297,7 @@ def _embedded_marks(text: Text, profile: Profile) -> Iterator[Mark]:
                 yield Mark(code="R001", severity="low", start=wildcard.start(), end=wildcard.end())
         if region.kind != "fence" or region.language not in _EMBEDDED:
             continue
-        # Blanks in the place of the fence's first line, so that places stay the same.
+        # Blanks replace the opening line of the code block, so that offsets stay the same.
         first, _, rest = text.body[region.start : region.end].partition("\n")
         code, closing, _ = rest.rpartition("\n")
         body = " " * len(first) + "\n" + (code if closing else rest)

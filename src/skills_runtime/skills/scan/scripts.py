@@ -115,8 +115,8 @@ _READ = re.compile(
     ),
     re.I,
 )
-ARRIVES_WITHIN = 800
-"""How far behind a request what it got is still the same thing."""
+# Characters after a request within which evaluated code counts as its response.
+MAX_RESPONSE_DISTANCE = 800
 _GETS = re.compile(r"\bget\s*\(\s*['\"`](?P<address>https?://[^\s'\"`]{4,200})")
 _EVALUATES = re.compile(r"\b(?:eval|new\s+Function|(?:vm\.)?runIn\w*Context|\w{0,10}\._compile)\s*\(")
 _JOINED = re.compile(r"(['\"])([^'\"\n]{0,80})\1\s*\+\s*(['\"])([^'\"\n]{0,80})\3")
@@ -149,7 +149,7 @@ def find_script_marks(text: Text, profile: Profile) -> Iterator[Mark]:
 def _fetched_code_marks(text: Text) -> Iterator[Mark]:
     """Find code that is downloaded from an unknown host and evaluated."""
     for match in _GETS.finditer(text.body):
-        run = _EVALUATES.search(text.body, match.end(), match.end() + ARRIVES_WITHIN)
+        run = _EVALUATES.search(text.body, match.end(), match.end() + MAX_RESPONSE_DISTANCE)
         if run is None:
             continue
         if is_untrusted_host(match["address"]):
@@ -159,7 +159,7 @@ def _fetched_code_marks(text: Text) -> Iterator[Mark]:
 
 
 def sends_out(text: Text) -> bool:
-    """Tell whether a file of code sends data to an unknown host."""
+    """Return whether a file of code sends data to an unknown host."""
     if not (_SINK.search(text.body) or _OTHER_SINK.search(text.body)):
         return False
     return any(classify_host(match[0]) not in ("known", "local") for match in URL.finditer(text.body))

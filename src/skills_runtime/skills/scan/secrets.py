@@ -46,6 +46,7 @@ _FAIR = re.compile(
     re.I | re.X,
 )
 
+# Prefilter: every match of the patterns above contains one of these.
 _ANCHORS = (
     ".ssh", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".aws", "aws ", ".gnupg", "gcloud", "credential",
     ".azure", ".kube", ".docker", ".netrc", ".git", ".pypirc", ".npmrc", "shadow", "logins.json", "key4.db",
@@ -56,7 +57,6 @@ _ANCHORS = (
     "leveldb", "tdata", ".terraform", ".env", "secret", "token.", "service-account", "pbpaste", "xclip",
     "clipboard",
 )  # fmt: skip
-"""At least one of these words occurs in every match of the patterns above."""
 
 
 def find_secret(text: str) -> tuple[SecretLevel, re.Match[str]] | None:

@@ -1,7 +1,6 @@
-"""Split shell text into commands and find downloads that are run, data that is sent, persistence and disabled guards.
+"""Split shell text into commands; find downloads that are run, data sent away, persistence, disabled safeguards.
 
-Tricks that keep words from being recognised are undone first. Downloads that are run come next, then what is sent away,
-then patterns of single commands; `shell_marks` joins them.
+Obfuscation of words is undone first.
 """
 
 import re
@@ -84,8 +83,8 @@ def _character(match: re.Match[str]) -> str:
     return chr(code % 256)
 
 
+# Prefilter: without one of these words nothing is downloaded.
 FETCHERS = ("curl", "wget", "fetch", "aria2c", "iwr", "irm", "invoke-", "downloadstring", "webclient")
-"""Words without one of which nothing is downloaded."""
 _FETCH = r"(?:curl|wget|fetch|aria2c|iwr|irm|invoke-webrequest|invoke-restmethod)"
 _RUNNER = (
     r"(?:sudo\s+(?:-\w+\s+)*)?(?:/usr)?(?:/bin/)?(?:env\s+(?:\S+=\S+\s+)*)?(?:(?:ba"
@@ -131,8 +130,8 @@ _ARCHIVE = re.compile(
     re.I,
 )
 
+# Prefilter: without one of these words no package is installed from a URL.
 PACKAGERS = ("index-url", "find-links", "registry", ".tgz", ".tar.gz", "pip", "npm")
-"""Words without one of which no package is installed from an address."""
 _PACKAGES = re.compile(
     (
         r"\b(?:pip[\d.]*|uv)\s+(?:pip\s+)?(?:install|add|sync)\b[^\n]{0,200}?"
@@ -217,7 +216,7 @@ def _saved_download_mark(command: Command, block_text: str, profile: Profile) ->
 
 
 def _is_run(name: str, path: str, block_text: str) -> bool:
-    """Tell whether a saved file is run in the same block."""
+    """Return whether a saved file is run in the same block."""
     if block_text.count(name) < 2 and not path.startswith("/tmp/."):
         return False
     quoted = re.escape(name)
@@ -233,6 +232,7 @@ def _is_run(name: str, path: str, block_text: str) -> bool:
     return bool(run.search(block_text)) or (path.startswith("/tmp/.") and block_text.count(path) > 1)
 
 
+# Prefilter: without one of these words nothing is sent.
 SENDERS = (
     "curl",
     "wget",
@@ -259,7 +259,6 @@ SENDERS = (
     "ping ",
     "getent",
 )
-"""Words without one of which nothing is sent."""
 
 _SEND = re.compile(
     (
@@ -386,7 +385,7 @@ def _secret_marks(command: Command, line: str, kind: str) -> Iterator[Mark]:
 
 
 def _is_only_login(line: str) -> bool:
-    """Tell whether the secret is only the command's own login."""
+    """Return whether the secret is only the command's own login."""
     without = re.sub(
         (
             r"(?:\s-i\s+|--key\s+|--cert\s+|--netrc-file\s+|IdentityFile=|--config\s+"
@@ -417,7 +416,7 @@ def _variable_marks(command: Command, line: str, address: str, profile: Profile)
     yield mark("D004", command.start, command.end, shown=line)
 
 
-_LASTING: tuple[Pattern, ...] = (
+_PERSISTENCE: tuple[Pattern, ...] = (
     pattern(
         "P006", r"rm\s+-\w*f\w*\s+[^\n;]{0,80}/var/log/(?:audit|auth|secure|wtmp|syslog)", "/var/log/", severity="high"
     ),
@@ -733,7 +732,7 @@ _PATTERNS: tuple[Pattern, ...] = (
         "git+http",
         severity="info",
     ),
-    *_LASTING,
+    *_PERSISTENCE,
 )
 
 

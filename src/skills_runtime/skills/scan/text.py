@@ -1,6 +1,6 @@
 """A scanned text file: its kind, lines and regions, and the patterns that detectors search in it.
 
-Pure. A mark is a code, a place and how grave it is; it becomes a finding in `scan`, once its surroundings are weighed.
+Pure. A mark is a rule code with a position and a severity; `scan` weighs its context and makes it a finding.
 """
 
 import re
@@ -99,7 +99,7 @@ class Text:
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:
-        """The regions of a Markdown file; any other file is one fence."""
+        """The regions of a Markdown file; any other file is one code region."""
         if self.kind != "markdown":
             return (Region(0, len(self.body), "fence", self.kind),)
         return tuple(_regions(self))
@@ -143,7 +143,7 @@ def detect_text_kind(member: ScannedFile) -> TextKind:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Tell whether the bytes are binary, by their control characters."""
+    """Return whether the bytes are binary, by their control characters."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return False
     sample = data[:8192]
@@ -249,7 +249,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """Name and description of a skill, which bear on what it may do."""
+    """Name and description of a skill, which affect what counts as suspicious."""
 
     name: str = ""
     description: str = ""

@@ -34,7 +34,7 @@ from skills_runtime.storage import (
     write_new,
 )
 
-_EVERY_ENTRY = 65_535
+_MAX_ZIP_ENTRIES = 65_535
 """The entry limit of the zip format; `read_bundle` checks our own limit and raises the right code."""
 
 
@@ -68,7 +68,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         """Limits for opening the archive; sizes and counts are checked separately."""
         return ArchiveLimits(
             archive_bytes=self.max_bytes,
-            members=_EVERY_ENTRY,
+            members=_MAX_ZIP_ENTRIES,
             file_bytes=self.max_single_file_bytes,
             total_bytes=self.max_extracted_bytes,
             ratio=self.ratio,
@@ -106,7 +106,7 @@ def read_bundle(zip_file: Path, budget: Budget, mention: str) -> dict[Parts, Fil
         raise bundle_error(code, mention, error.message) from error
 
 
-def bundle_error(code: str, mention: str, reason: str, *, hint: str = "ask whoever published the skill") -> SkillError:
+def bundle_error(code: str, mention: str, reason: str, *, hint: str = "ask the publisher of the skill") -> SkillError:
     """Build the error for a rejected bundle."""
     return failure(code, f"the bundle of `{mention}` was refused: {reason}", hint=hint, mention=mention)
 
@@ -192,7 +192,8 @@ class Bundles:
             if not self._is_intact(path, bundle):
                 data = self._load_zip(bundle, path, fetch)
                 with lock_directory(self._cache):
-                    if not self._is_intact(path, bundle):  # somebody may have put it right meanwhile
+                    # Another process may have repaired it meanwhile.
+                    if not self._is_intact(path, bundle):
                         self._store(path, data, bundle)
         except OSError as error:
             reason = f"`{self._cache}` cannot be used: {error.strerror or error}"
@@ -202,7 +203,7 @@ class Bundles:
 
     def _check(self, bundle: Bundle) -> None:
         if not bundle.sha256:
-            reason = "nobody says which fingerprint it has"
+            reason = "its fingerprint is unknown"
             raise bundle_error(
                 "SKILL_BUNDLE_FINGERPRINT_MISSING", bundle.mention, reason, hint="store its `bundle_sha256`"
             )

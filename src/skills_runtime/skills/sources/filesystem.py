@@ -1,7 +1,6 @@
 """Skills in directories: every directory below a root with a `SKILL.md` or a `skill.yaml`.
 
-The search is bounded and never follows a link. Bodies are read when they are needed, and what lies on the way to them
-is looked at again then.
+The search is bounded and follows no links. Bodies are read on use, after their path is checked again.
 """
 
 import errno

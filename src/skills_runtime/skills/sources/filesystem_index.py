@@ -1,7 +1,7 @@
 """Skills in directories with a persistent index: only changed directories are read again.
 
-A search that finds everything as it was asks the system for the stamps of what it knows, and opens nothing. An index
-may be deleted at any time; whatever is wrong with its file, the answer is to search again.
+A search without changes only stats the known paths and opens nothing. An index may be deleted at any time; if its
+file is invalid, the directory is searched again.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from skills_runtime.storage import open_directory, open_regular, write_atomic
 
 FORMAT = 2
 """Increment whenever the format of the index or the parsing of skills changes."""
+# Coarsest timestamp resolution of a file system: a second change within it may not change a stamp.
 GRAIN_NS = 2_000_000_000
-"""Coarsest timestamp resolution of a file system: a second change within it may not change a stamp."""
 MAX_BYTES = 256 << 20
 MAX_FILES = 256
 """Maximum number of index files; the least recently used are deleted."""
@@ -93,13 +93,13 @@ class IndexedSource:
             limits=tuple(search.limits),
             visited=reliable,
         )
-        # Where nothing new is believed, what changed a moment ago is read again the next time anyway.
+        # Recently changed directories are read again next time anyway.
         if self._directory is not None and not set(map(id, reliable)) <= set(map(id, unchanged)):
             save_index(self._directory, self._last)
         return self._files.report(visited, search)
 
     def has_changed(self) -> bool:
-        """Tell whether a stamp differs from the last search, or the root was created since."""
+        """Return whether a stamp differs from the last search, or the root was created since."""
         if self._last is None:
             return False
         if not self._visited:
@@ -119,7 +119,7 @@ class IndexedSource:
             yield self.root / path
 
     def _is_reachable(self) -> bool:
-        """Tell whether the root can be opened without following links."""
+        """Return whether the root can be opened without following links."""
         try:
             with open_directory(self.root):
                 return True
@@ -139,12 +139,10 @@ class IndexedSource:
 
 
 def is_reliable(visited: VisitedDirectory, read_ns: int) -> bool:
-    """Tell whether a change after the read must have changed a stamp.
-
-    What changed just before it was read may have changed once more in the same tick of the clock.
-    """
+    """Return whether any change after the read must have changed a stamp."""
     settled_ns = read_ns - GRAIN_NS
     settled = all(stamp[0] < settled_ns and stamp[1] < settled_ns for stamp in STAMP.iter_unpack(visited.stamps))
+    # A file changed just before it was read may have changed again within the same clock tick.
     return settled and (visited.skill is None or visited.skill.is_complete)
 
 
@@ -190,7 +188,8 @@ def save_index(directory: Path, index: Index) -> None:
     try:
         payload = msgspec.msgpack.encode(index)
     except (ValueError, TypeError, OverflowError, RecursionError):
-        return  # a text that cannot be written, such as half a character or a name that is no text
+        # Text that cannot be encoded, such as lone surrogates.
+        return
     if len(payload) > MAX_BYTES - _HEAD:
         return
     with suppress(OSError):

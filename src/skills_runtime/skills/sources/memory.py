@@ -36,7 +36,7 @@ class MemorySource:
         self._rows = tuple(rows)
 
     def has_changed(self) -> bool:
-        """Tell whether the rows were replaced since the last search."""
+        """Return whether the rows were replaced since the last search."""
         return self._searched is not None and self._rows is not self._searched
 
     def skills(self) -> Report:

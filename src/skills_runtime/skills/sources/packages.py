@@ -1,8 +1,8 @@
 """Skills of installed Python packages, found without importing the packages.
 
 A package ships them in its own `.agents/skills`, or names the directory as an entry point of the group
-`skills_runtime.skills`. Packages in the current directory or in the workspace itself do not count: they are files of
-the project, whatever they are called.
+`skills_runtime.skills`. Packages in the current directory or the workspace are excluded: they are files of the
+project.
 """
 
 import os

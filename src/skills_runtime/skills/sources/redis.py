@@ -1,7 +1,7 @@
 """Skills in Redis: one hash `{prefix}meta:{namespace}:{name}` per skill, with keys for its body and its bundle.
 
-All keys are listed in one pass, and their hashes fetched in batches: how often the server is asked depends on the size
-of the batches and never on the single skill.
+Keys are listed in one pass and hashes fetched in batches, so the number of round trips depends on the batch size
+only.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -115,7 +115,7 @@ class RedisSource:
         if not fields and "\ufffd" in key:
             return row_problem(invalid("its key is not UTF-8", hint="rename the key"), context, name)
         if not fields:
-            return None  # somebody removed it between the listing and now
+            return None  # deleted since it was listed
         missing = next((field for field in _REQUIRED if not fields.get(field, "").strip()), None)
         if missing is not None:
             return row_problem(invalid(f"it has no `{missing}`", hint="store that field"), context, name)

@@ -1,7 +1,7 @@
 """Refresh policies of sources: search for every library, after a time to live, or on request.
 
-What a search found is kept in memory, so the libraries of a process share it; each library still sees one search until
-it looks again. A search that fails while an earlier one is at hand gives the earlier one, and says so.
+Results are cached in memory and shared by the libraries of a process; each library sees one result until its next
+check. If a search fails, the previous result is returned with a warning.
 """
 
 import threading
@@ -99,7 +99,7 @@ class RefreshingSource:
         return report
 
     def has_changed(self) -> bool:
-        """Tell whether the policy requires a new search, or another library has made one."""
+        """Return whether the policy requires a new search, or another library has made one."""
         cached = self._scans.get(self._key)
         return cached is not None and (cached.report is not self._last_report or not self._is_fresh(cached))
 

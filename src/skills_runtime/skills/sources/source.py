@@ -61,7 +61,7 @@ class ChangeDetecting(Protocol):
     """A source that can cheaply tell whether its skills may have changed."""
 
     def has_changed(self) -> bool:
-        """Tell whether a new search may differ from the last one, without reading skills."""
+        """Return whether a new search may differ from the last one, without reading skills."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Skills stored in databases: addresses, shared connections, and the conversion of rows to skills.
 
-No value of a field makes it raise; what is wrong with a row comes back as a problem.
+Invalid field values never raise; they are returned as problems.
 """
 
 import re
@@ -248,6 +248,6 @@ class Dsn(msgspec.Struct, frozen=True):
                 secrets.add(urlsplit(text).password or "")
             except ValueError:
                 continue
-        credentials = self.text.partition("://")[2].rpartition("@")[0]  # also of an address nobody can parse
+        credentials = self.text.partition("://")[2].rpartition("@")[0]  # also of an invalid address
         secrets |= {credentials, credentials.partition(":")[2]}
         return {variant for secret in secrets if secret for variant in (secret, unquote(secret))}

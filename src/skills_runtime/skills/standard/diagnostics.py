@@ -96,5 +96,5 @@ def diagnose(code: str, mode: Mode, message: str, *, line: int | None = None, co
 
 
 def is_fatal(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> bool:
-    """Tell whether any diagnostic is an error."""
+    """Return whether any diagnostic is an error."""
     return any(diagnostic.severity == "error" for diagnostic in diagnostics)

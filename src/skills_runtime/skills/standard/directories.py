@@ -79,7 +79,7 @@ def inspect_directory(path: Path, *, mode: Mode) -> InspectedSkill:
         needed = mode == "strict" or running.RUN_FILE not in names
         missing = (diagnose("file_missing", mode, f"Missing required file: {FILE_NAME}"),) if needed else ()
         return InspectedSkill(run=definition, diagnostics=(*missing, *about_run))
-    parsed, body = _parsed(directory, file, mode)
+    parsed, body = _parse_file(directory, file, mode)
     mismatch: list[Diagnostic] = []
     if parsed.skill is not None and definition is not None and parsed.skill.name != definition.name:
         mismatch.append(disagreement(parsed.skill.name, definition.name, mode))
@@ -104,7 +104,7 @@ def _names(directory: Path) -> list[str]:
         return []
 
 
-def _parsed(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
+def _parse_file(directory: Path, file: str, mode: Mode) -> tuple[Parsed, str]:
     """Parse the skill file and return its body too; links are followed, since the user named the path."""
     path = Path(os.path.realpath(directory / file))
     try:

@@ -1,7 +1,7 @@
 """Find the front matter of a file, and repair front matter that is not valid YAML.
 
-Pure, and for any bytes. Dashes inside a line or behind spaces are part of a value and end nothing. Repair goes field by
-field: what is YAML by itself stays what it is, and only the rest is taken as the text it looks like.
+Pure, for any bytes. Dashes inside or after text do not end it. Repair works field by field: valid YAML stays
+unchanged, and only the rest is read as plain text.
 """
 
 import re
@@ -179,7 +179,7 @@ def _field_text(field: _Field) -> str:
 
 
 def _is_quoted(text: str) -> bool:
-    """Tell whether the outer quotes form a pair despite further quotes inside."""
+    """Return whether the outer quotes form a pair despite further quotes inside."""
     if len(text) < 2 or text[0] not in "\"'" or text[0] != text[-1]:
         return False
     inner = text.find(text[0], 1, -1)

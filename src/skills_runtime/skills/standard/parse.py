@@ -1,7 +1,7 @@
 """Parse a `SKILL.md`: strictly by the specification, or leniently as real skills are written.
 
-Pure, and no bytes make it raise: what is wrong comes back as diagnostics. A lenient reader takes the skill that was
-meant, wherever that can be told.
+Pure; invalid bytes never raise but result in diagnostics. The lenient parser accepts a skill wherever its meaning
+is clear.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Parse the files beside a `SKILL.md`: `skill.yaml` with the action, and the required environment variables.
 
-Pure, and no bytes make it raise. JSON and YAML are both fine in a `skill.yaml`.
+Pure; never raises for any bytes. `skill.yaml` may be JSON or YAML.
 """
 
 import re
@@ -34,7 +34,7 @@ def parse_required_variables(data: bytes) -> tuple[str, ...] | Problem:
 
 
 def is_variable(text: str) -> bool:
-    """Tell whether the text is a valid name of an environment variable."""
+    """Return whether the text is a valid name of an environment variable."""
     return _VARIABLE.fullmatch(text) is not None
 
 
@@ -159,7 +159,8 @@ def _runtime(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 def _timeout(fields: Mapping[str, Any]) -> int | None:
     """Return the timeout in milliseconds; None if not given, 0 if invalid."""
     text = fields.get("timeout", "")
-    if text in ("", "null", "~", "0"):  # none, in the words of those who have always written skills
+    # The older spelling of no value.
+    if text in ("", "null", "~", "0"):
         return None
     legal = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= len(str(MAX_TIMEOUT_MS))
     return int(text) if legal and int(text) <= MAX_TIMEOUT_MS else 0

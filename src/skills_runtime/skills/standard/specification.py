@@ -1,7 +1,7 @@
 """The rules of the Agent Skills specification for each front matter field.
 
-Pure. Every scalar is the text it was written as; the line break at the end of a block of text does not count.
-Below them is what a skill of any source must have to be used here.
+Pure. Every scalar is text; a final line break of a block scalar is ignored. The last part has the requirements for
+skills of any source.
 """
 
 import re

@@ -1,7 +1,7 @@
 """A YAML parser in which every scalar stays text.
 
-Built from the parser's events without recursion, so that no nesting can overrun a stack; what aliases stand for is
-counted, so that a short text never becomes a long one. Tags mean nothing here.
+Iterative, so nesting cannot overflow the stack; the expansion of aliases is limited, so a short text cannot become
+huge. Tags are ignored.
 """
 
 from collections.abc import Callable, Iterable

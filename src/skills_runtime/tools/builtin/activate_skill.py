@@ -38,7 +38,7 @@ class SkillState(Protocol):
         ...
 
     def is_user_call(self, call_id: str) -> bool:
-        """Whether the user called the skill by name, and the run made this call for them."""
+        """Return whether the user called the skill by name, and the run made this call for them."""
         ...
 
     def add_permissions(self, skill: Skill, event: SkillInjected) -> SkillInjected:
@@ -46,7 +46,7 @@ class SkillState(Protocol):
         ...
 
     def is_confined(self) -> bool:
-        """Whether an active skill restricts the run to the tools it lists."""
+        """Return whether an active skill restricts the run to the tools it lists."""
         ...
 
     async def obtain_variable(self, skill: Skill, variable: str) -> bool:

@@ -55,7 +55,7 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
         """Start the session and wait briefly for output."""
         args = parse(arguments, ExecCommandArguments)
         if not args.tty:
-            raise ToolError("validation", "a session is always on a terminal", hint="use shell_command without one")
+            raise ToolError("validation", "a session always has a terminal", hint="use shell_command without one")
         sessions, command = terminals.get_run_sessions(context), args.command_spec()
         plan = processes.plan_command(command, context)
         claim = await processes.claim_exclusively(command, plan, context, lasting=True)
@@ -70,7 +70,8 @@ class ExecCommand(processes.CommandTool[ExecCommandArguments]):
                 context, number, wait_ms=args.yield_time_ms, max_tokens=args.max_output_tokens
             )
         except BaseException:
-            await sessions.close(number)  # the caller never got the number, so it could not end the session
+            # The caller never got the number, so it could not end the session.
+            await sessions.close(number)
             raise
         if claim is not None and claim.kind == "widened":
             claim.relax()  # it stays in its sandbox, so other commands may run beside it

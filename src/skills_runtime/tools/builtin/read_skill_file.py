@@ -52,7 +52,8 @@ class ReadSkillFile:
         return await read_skill_text(self._skill(args.name), args.path, limit=args.max_bytes)
 
     def _skill(self, name: str) -> Skill:
-        active = self._active()  # includes skills that only users may call, and skills that others shadow
+        # Includes skills that only users may call, and skills that others shadow.
+        active = self._active()
         active_matches = (
             candidate
             for candidate in self._library.all()

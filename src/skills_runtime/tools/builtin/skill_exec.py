@@ -1,8 +1,10 @@
 """skill_exec: run an action of a skill in the sandbox of the run."""
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -22,6 +24,7 @@ from skills_runtime.skills import (
     directory_digest,
     failure,
     find_action,
+    find_bundled_skills,
     missing_variables,
     parse_mention,
     resolve_command,
@@ -29,8 +32,8 @@ from skills_runtime.skills import (
 from skills_runtime.tools import processes
 from skills_runtime.tools.arguments import Arguments, build_schema, parse
 
+# More than an approver would ever read.
 MAX_INPUT_BYTES = 120_000
-"""More than an approver would ever read."""
 INPUT = "SKILL_INPUT"
 """Name under which approvals show the input; the skill reads it from standard input."""
 
@@ -130,31 +133,31 @@ class SkillExec:
     async def intent(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """Return the command of the action."""
         args, planned = await self._plan_call(arguments, context)
-        return msgspec.structs.replace(
-            processes.build_intent(planned.displayed), skill=resolve_skill_name(args.skill_mention)
-        )
+        digest = ""
+        with suppress(SkillError):  # too large: a rule cannot be limited to its content
+            digest = await _digest(planned)
+        return _name_skill(processes.build_intent(planned.displayed), args, planned, context, digest)
 
     async def preview(self, arguments: Mapping[str, Any], context: ToolContext) -> Intent:
         """Return the command, its sandbox and the digest of the whole skill."""
         args, planned = await self._plan_call(arguments, context)
         intent = await processes.preview_command(planned.command, context)
         displayed = processes.build_intent(planned.displayed)
-        directory, need = planned.skill.directory, planned.need
-        assert directory is not None, "a skill without one has no actions"
+        need = planned.need
         try:
-            digest = await asyncio.to_thread(directory_digest, directory)
+            digest = await _digest(planned)
         except SkillError as error:
             raise skill_tool_error(error) from error
         # Packages that are downloaded unless they are cached, as the approver sees them.
         packages = {} if need is None else {f"packages: {', '.join(need.metadata.dependencies)}": need.key}
         scripts = self._drop_environment_digests(intent.digests, need, context)
-        return msgspec.structs.replace(
+        previewed = msgspec.structs.replace(
             intent,
             argv=displayed.argv,
             environment=displayed.environment,
-            skill=resolve_skill_name(args.skill_mention),
             digests={**scripts, **packages, args.skill_mention: digest},
         )
+        return _name_skill(previewed, args, planned, context, digest)
 
     async def invoke(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         """Provide the packages it needs, then run the action."""
@@ -261,6 +264,29 @@ class SkillExec:
             "SKILLS_RUNTIME_SDK_SKILL_MENTION": skill.mention.text,
             "SKILLS_RUNTIME_SDK_SKILL_ACTION_ID": action.id,
         }
+
+
+async def _digest(planned: PlannedAction) -> str:
+    """Return the digest of the whole skill."""
+    directory = planned.skill.directory
+    assert directory is not None, "a skill without one has no actions"
+    return await asyncio.to_thread(directory_digest, directory)
+
+
+def _name_skill(
+    intent: Intent, args: SkillExecArguments, planned: PlannedAction, context: ToolContext, digest: str
+) -> Intent:
+    """Return the intent with what rules can say about the skill; `digest` is empty if it is unknown."""
+    directory = planned.skill.directory
+    assert directory is not None, "a skill without one has no actions"
+    real, root = directory.resolve(), context.root.resolve()
+    is_built_in = real.is_relative_to(find_bundled_skills().resolve()) and not real.is_relative_to(root)
+    return msgspec.structs.replace(
+        intent,
+        skill=resolve_skill_name(args.skill_mention),
+        skill_digest=hashlib.sha256(f"{planned.action.id}\n{digest}".encode()).hexdigest() if digest else "",
+        is_built_in=is_built_in,
+    )
 
 
 def resolve_skill_name(mention: str) -> str:

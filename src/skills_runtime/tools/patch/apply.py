@@ -136,7 +136,7 @@ class _Index:
         return None if position < 0 else bisect_left(self._starts, position)
 
     def ends_with(self, run: Sequence[bytes]) -> bool:
-        """Whether the file ends with the sequence."""
+        """Return whether the file ends with the sequence."""
         return self._text.endswith(_needle(run))
 
 
@@ -277,7 +277,7 @@ def _rewrite(hunk: Hunk, lines: Sequence[bytes], start: int) -> list[bytes]:
 
 
 def _ends_open(hunk: Hunk, lines: Sequence[bytes], start: int) -> bool:
-    """Whether the hunk adds the new end of a file without a final newline, and does not ask for one."""
+    """Return whether the hunk adds the new end of a file without a final newline, and does not ask for one."""
     is_open = bool(lines) and not line_ending(lines[-1]) and start + len(hunk.old) == len(lines)
     sides = [line.side for line in hunk.lines if line.side != "-"]
     return is_open and sides[-1:] == ["+"] and all(line.terminated for line in hunk.lines)

@@ -107,7 +107,7 @@ class _Reader:
         self._next = 0
 
     def has_more(self) -> bool:
-        """Whether anything but blank lines is left."""
+        """Return whether anything but blank lines is left."""
         while self._next < len(self._lines) and not self._lines[self._next].strip():
             self._next += 1
         return self._next < len(self._lines)
@@ -193,7 +193,8 @@ def _hunk(reader: _Reader, number: int) -> Hunk:
     while (line := reader.peek()) is not None and line.startswith(b"@@"):
         reader.take()
         text = line[2:].removeprefix(b" ").rstrip()
-        if text and not _LINE_NUMBERS.match(line):  # models count lines badly, so the line numbers are ignored
+        # Models count lines badly, so the line numbers are ignored.
+        if text and not _LINE_NUMBERS.match(line):
             headers.append(text)
     lines = _lines(reader)
     at_end = (reader.peek() or b"").rstrip() == _END_OF_FILE

@@ -4,7 +4,7 @@ import { flushSync } from "react-dom";
 import { Link } from "wouter";
 import { type Approval, requestKey, useDecide } from "../../api/approvals";
 import { problemOf } from "../../api/problem";
-import { millisecondsOf, useFormat, useWords } from "../../i18n";
+import { useFormat, useWords } from "../../i18n";
 import { useNow } from "../../lib/clock";
 import { displayText } from "../../lib/hiddenCharacters";
 import { Disclosure } from "../../ui/Disclosure";
@@ -162,7 +162,7 @@ function CardHeader({
       {approval.expires_at ? <ExpiryMark at={approval.expires_at} /> : null}
       <span className="ml-auto flex flex-wrap items-center gap-x-3 text-soft">
         <time dateTime={approval.since} title={format.date(approval.since)}>
-          {words.since(format.relative(approval.since, Math.max(now, millisecondsOf(approval.since))))}
+          {words.since(format.relative(approval.since, now))}
         </time>
       </span>
       {compact ? null : (

@@ -37,6 +37,14 @@ it("names that begin so come before names and descriptions that contain it", () 
   expect(matches.map((match) => match.name)).toEqual(["greet", "regreet", "a"]);
 });
 
+it("built-in skills come after the others", () => {
+  const matches = filterSkills(
+    [skill("alpha", "", { state: "built-in" }), skill("beta"), skill("gamma")],
+    "",
+  );
+  expect(matches.map((match) => match.name)).toEqual(["beta", "gamma", "alpha"]);
+});
+
 it("an exact mention is completed by its namespace", () => {
   expect(filterSkills([skill("greet"), skill("other")], "user].gr").map((match) => match.name)).toEqual([
     "greet",

@@ -19,16 +19,24 @@ export function findMentionAt(text: string, caret: number): MentionQuery | null 
     : { from: caret - name.length, to: caret, typed: name.slice(1).replace(/^\[/, "") };
 }
 
-/** The skills that fit what was typed of a mention: by the beginning of the name, inside it, then by its other words. */
+/**
+ * The skills that fit what was typed of a mention: by the beginning of the name, inside it, then by its other words;
+ * among equals, built-in ones come last.
+ */
 export function filterSkills(skills: readonly Skill[], typed: string): Skill[] {
   const query = typed.toLowerCase().replace(/\]\.?/, ".");
   return skills
     .filter((skill) => skill.state === "offered" || skill.state === "built-in")
     .map((skill) => ({ skill, rank: rankOf(skill, query) }))
     .filter(({ rank }) => rank < 4)
-    .sort((left, right) => left.rank - right.rank || left.skill.name.localeCompare(right.skill.name))
+    .sort((left, right) => left.rank - right.rank || compareSkills(left.skill, right.skill))
     .slice(0, MAX_SUGGESTIONS)
     .map(({ skill }) => skill);
+}
+
+function compareSkills(left: Skill, right: Skill): number {
+  const builtIn = Number(left.state === "built-in") - Number(right.state === "built-in");
+  return builtIn || left.name.localeCompare(right.name);
 }
 
 function rankOf(skill: Skill, query: string): number {

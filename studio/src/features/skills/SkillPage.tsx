@@ -28,7 +28,7 @@ export function SkillPage({ name, view }: { name: string; view?: string }) {
       title={`${displayText(title)} · ${words.title}`}
       heading={<Heading name={title} skill={data} />}
       actions={
-        data ? (
+        data && data.state !== "untrusted" ? (
           <Link
             href={`/new?task=${encodeURIComponent(`${data.mention} `)}`}
             className="inline-flex min-h-8 items-center gap-1.5 rounded-md border border-line-strong bg-surface px-3 text-sm font-medium text-text no-underline hover:bg-sunken"

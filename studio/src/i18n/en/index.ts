@@ -5,6 +5,7 @@ import { details } from "./details";
 import { execute } from "./execute";
 import { fork } from "./fork";
 import { messages } from "./messages";
+import { model } from "./model";
 import { operations } from "./operations";
 import { replay } from "./replay";
 import { run } from "./run";
@@ -29,6 +30,7 @@ export const words = {
   sandbox,
   fork,
   messages,
+  model,
   operations,
   replay,
   run,

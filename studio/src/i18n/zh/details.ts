@@ -69,7 +69,7 @@ export const details = {
   network: "网络",
   networks: { none: "关闭", "allow-list": "仅列出的主机", host: "开放" } as Record<string, string>,
   promises: (count: number) => `保证（${count}）`,
-  gaps: (count: number) => `未覆盖项（${count}）`,
+  gaps: (count: number) => `已知限制（${count}）`,
   policyDigest: "策略摘要值",
   denials: "被沙箱阻止",
   certainties: { proven: "已证实", suspected: "根据其输出推测" } as Record<string, string>,

@@ -6,6 +6,7 @@ import { details } from "./details";
 import { execute } from "./execute";
 import { fork } from "./fork";
 import { messages } from "./messages";
+import { model } from "./model";
 import { operations } from "./operations";
 import { replay } from "./replay";
 import { run } from "./run";
@@ -30,6 +31,7 @@ export const words = {
   sandbox,
   fork,
   messages,
+  model,
   operations,
   replay,
   run,

@@ -155,6 +155,34 @@ def test_a_program_of_a_skill_asks_until_a_rule_allows_it() -> None:
     assert isinstance(decided(facts, Rule(effect="allow", name="s", skill=("web.writer",))), Allow)
 
 
+DIGEST = "ab" * 32
+SKILL_SPEC = ToolSpec(name="skill_exec", description="", parameters={}, contained=True)
+
+
+@pytest.mark.parametrize("mode", ["auto", "ask"])
+@pytest.mark.parametrize(
+    ("digest", "sandboxed", "passes"),
+    [(DIGEST, True, True), ("cd" * 32, True, False), ("", True, False), (DIGEST, False, False)],
+)
+def test_a_rule_with_a_digest_allows_that_content_in_the_sandbox(
+    mode: str, digest: str, *, sandboxed: bool, passes: bool
+) -> None:
+    intent = Intent(argv=("python3", "run.py"), environment={"A": "b"}, skill="web.writer", skill_digest=digest)
+    rule = Rule(effect="allow", name="s", skill=("web.writer",), digest=(DIGEST,))
+    decision = decided(assess(SKILL_SPEC, intent), rule, mode=mode, sandboxed=sandboxed)
+    assert isinstance(decision, Allow if passes else Ask)
+
+
+def test_the_program_of_a_built_in_skill_passes_by_a_named_rule_unless_it_wants_more() -> None:
+    intent = Intent(argv=("python3", "/opt/x/run.py"), skill="web:mvp.a", is_built_in=True)
+    assert decided(assess(SKILL_SPEC, intent)) == Allow("built in: program of a built-in skill")
+    assert isinstance(decided(assess(SKILL_SPEC, intent), sandboxed=False), Ask)
+    wider = msgspec.structs.replace(intent, escalated=True)
+    assert decided(assess(SKILL_SPEC, wider)) == Ask(
+        "built in: more than the sandbox allows", "the call asks for more than the sandbox allows"
+    )
+
+
 TERMINAL = {"active": True, "requested": "inherit"}
 
 

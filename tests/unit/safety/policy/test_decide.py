@@ -40,7 +40,7 @@ def test_the_tool_allowlist_is_for_the_tool_it_names_only() -> None:
     ("facts", "rule"),
     [
         ({"unclear": "a quote is not closed"}, "built in: not understood"),
-        ({"escalated": True}, "built in: more than the fence allows"),
+        ({"escalated": True}, "built in: more than the sandbox allows"),
         ({"risk": HIGH}, "built in: high risk"),
     ],
 )

@@ -6,7 +6,7 @@ from skills_runtime.ports import Intent, ToolSpec
 from skills_runtime.safety.guard import assess
 from skills_runtime.safety.policy import Allow, Rules, decide, load_rules
 
-SHELL = ToolSpec(name="shell_command", description="", parameters={})
+SHELL = ToolSpec(name="shell_command", description="", parameters={}, contained=True)
 LISTED = (
     "ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "sort", "uniq", "cut", "tr", "diff", "stat", "file", "du",
     "tree", "jq", "sed", "awk", "which", "date", "xargs", "echo", "[", "git status", "git log", "git diff", "git show",
@@ -18,6 +18,7 @@ BY_RISK = Rules(
     root="/workspace",
     home="/home/user",
 )
+BY_DEFAULT = Rules(mode="auto", sandboxed=True, root="/workspace", home="/home/user")
 ORDINARY = r"""
 ls
 ls -la src
@@ -95,7 +96,7 @@ def test_there_are_65_of_them() -> None:
     assert len(set(ORDINARY)) == 65
 
 
-@pytest.mark.parametrize("rules", [BY_NAME, BY_RISK], ids=["by name", "by risk"])
+@pytest.mark.parametrize("rules", [BY_NAME, BY_RISK, BY_DEFAULT], ids=["by name", "by risk", "by default"])
 def test_at_most_three_ordinary_commands_are_asked_about(rules: Rules) -> None:
     assert len(asked(rules)) <= 3, asked(rules)
 

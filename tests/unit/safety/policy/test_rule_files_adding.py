@@ -56,7 +56,7 @@ def test_what_was_there_stays_to_the_letter(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("rules: [{name: a, effect: deny, tool: b}]\n", "in brackets"),
+        ("rules: [{name: a, effect: deny, tool: b}]\n", "flow list"),
         ("rules:\n  - {name: a, effect: deny, tool: b}\n...\n", "rules.yaml"),
         ("rules:\n  - {name: new, effect: deny, tool: b}\n", "already stands on line 2"),
         ("rules: {\n", "not YAML"),

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from skills_runtime.safety.redaction import MARK, Redactor
-from skills_runtime.safety.redaction.redactor import LONGEST_WAIT
+from skills_runtime.safety.redaction.redactor import MAX_PENDING
 
 SECRET = "s3cr3t-value"
 
@@ -99,12 +99,12 @@ def test_a_key_without_end_is_swallowed_and_not_collected(begin: str) -> None:
     for _ in range(200):
         out += stream.feed("MIIEabcdefgh" * 50)
     assert out == ("x PASSWORD=" if "=" in begin else "x ") + MARK
-    assert sum(len(held) for held in vars(stream).values() if isinstance(held, bytes)) < 2 * LONGEST_WAIT
+    assert sum(len(held) for held in vars(stream).values() if isinstance(held, bytes)) < 2 * MAX_PENDING
     assert stream.feed("\n!rest " + SECRET) + stream.finish() == "\n!rest " + MARK
 
 
 def test_what_may_be_a_key_for_too_long_is_taken_for_one() -> None:
-    out = _streamed(Redactor(), "http://a:" + "b" * (LONGEST_WAIT + 10), " and on")
+    out = _streamed(Redactor(), "http://a:" + "b" * (MAX_PENDING + 10), " and on")
     assert "".join(out) == f"http://a:{MARK} and on"
 
 

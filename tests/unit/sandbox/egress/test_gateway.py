@@ -30,7 +30,7 @@ async def test_a_sandbox_that_dies_is_noticed() -> None:
 
 
 async def test_a_sandbox_that_says_nothing_is_not_waited_for_forever() -> None:
-    with Handover() as handover, pytest.raises(SandboxError, match=r"made no network in 0\.05 seconds"):
+    with Handover() as handover, pytest.raises(SandboxError, match=r"created no network within 0\.05 seconds"):
         await handover.receive_listener(0.05)
 
 

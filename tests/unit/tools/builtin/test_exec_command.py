@@ -213,7 +213,7 @@ async def test_a_session_starts_where_it_is_told_to(running: Workshop, fence: Ta
 
 
 async def test_a_session_without_a_terminal_is_refused(running: Workshop, fence: Tagging) -> None:
-    with pytest.raises(ToolError, match="always on a terminal") as caught:
+    with pytest.raises(ToolError, match="always has a terminal") as caught:
         await begin(running, "true", tty=False)
     assert (caught.value.kind, fence.requests) == ("validation", [])
 

@@ -5,11 +5,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from skills_runtime.errors import SandboxError, ToolError
-from skills_runtime.ports import ProcessRequest, SandboxPlan
-from skills_runtime.skills import Library
+from skills_runtime.ports import ApprovalRequest, ProcessRequest, SandboxPlan
+from skills_runtime.safety.approvals.request import propose_rule, rule_record
+from skills_runtime.safety.guard import assess
+from skills_runtime.safety.policy import Allow, Ask, PolicyDecision, Rule, Rules, decide, load_rules
+from skills_runtime.skills import Library, bundled
 from skills_runtime.tools.builtin.skill_exec import SkillExec
 from tests.support.tools import Workshop, data_of
 from tests.unit.skills.samples import library_at, library_of, make_skill, row, skill_text
@@ -91,6 +95,38 @@ async def test_an_approval_is_asked_about_chosen_variables_not_those_the_runtime
     intent = await tool.intent({"skill_mention": MENTION, "action_id": "environment"}, running)
     assert "MODE" in intent.environment
     assert not [name for name in intent.environment if name.startswith("SKILLS_RUNTIME_SDK_")]
+
+
+async def test_an_approved_program_passes_until_anything_in_its_skill_changes(
+    tool: SkillExec, running: Workshop, tmp_path: Path
+) -> None:
+    async def decide_on(action: str, *rules: Rule) -> PolicyDecision:
+        intent = await tool.intent({"skill_mention": MENTION, "action_id": action}, running)
+        return decide(assess(tool.spec, intent), Rules(mode="auto", sandboxed=True, rules=rules))
+
+    preview = await tool.preview({"skill_mention": MENTION, "action_id": "environment"}, running)
+    in_sandbox = msgspec.structs.replace(preview, fence={"active": True})
+    request = ApprovalRequest(approval_key="k" * 12, tool="skill_exec", summary="", intent=in_sandbox)
+    rule = propose_rule(request, "skill")
+    assert load_rules(rule_record(rule, "skill")["text"], origin="") == (rule,)
+    assert isinstance(await decide_on("environment"), Ask)
+    assert isinstance(await decide_on("environment", rule), Allow)
+    assert isinstance(await decide_on("show", rule), Ask)
+    (tmp_path / "skills" / "writer" / "actions" / "fail.sh").write_text("exit 4\n")
+    assert isinstance(await decide_on("environment", rule), Ask)
+
+
+async def test_only_the_skills_of_the_runtime_itself_are_built_in(
+    tool: SkillExec, running: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def is_built_in() -> bool:
+        return (await tool.intent({"skill_mention": MENTION, "action_id": "show"}, running)).is_built_in
+
+    assert not await is_built_in()
+    monkeypatch.setattr(bundled, "_PACKAGE_ROOT", tmp_path / "src" / "skills_runtime")  # its skills are in `skills`
+    assert await is_built_in()
+    running.root = tmp_path  # commands of the run could change them
+    assert not await is_built_in()
 
 
 async def test_only_variables_that_the_skill_declares_reach_its_action(running: Workshop, tmp_path: Path) -> None:

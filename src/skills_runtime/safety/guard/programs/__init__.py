@@ -1,4 +1,4 @@
-"""What single programs do, as far as their words say it."""
+"""Assess single programs by their arguments."""
 
 from skills_runtime.safety.guard.programs.table import find_assessor
 

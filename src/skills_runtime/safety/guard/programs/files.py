@@ -13,7 +13,7 @@ _LAST = frozenset({"cp", "ln", "install", "rsync", "scp"})
 
 
 def assess_rm(call: Call) -> None:
-    """Assess `rm` by what it names."""
+    """Assess `rm` by its operands."""
     recursive = call.has_short("rR") or call.has_long("recursive")
     call.add_risk("medium", "deletes files")
     if call.has_long("no-preserve-root"):
@@ -29,7 +29,7 @@ def assess_rm(call: Call) -> None:
 
 
 def assess_change(shape: str) -> Assessment | None:
-    """Assess a change or deletion of one file; return nothing below high."""
+    """Assess changing or deleting one file; None below high."""
     level, _ = assess_write(shape)
     return ("high", "changes a file that matters") if level == "high" else None
 
@@ -44,7 +44,7 @@ def assess_writers(call: Call) -> None:
 
 
 def assess_written(call: Call, word: Word) -> None:
-    """Assess one path that is written by a program which is there to write."""
+    """Assess one path written by a program whose purpose is to write."""
     if word.shape in ("-", "/dev/null", "/dev/stdout", "/dev/stderr"):
         return
     if word.computed:
@@ -54,7 +54,7 @@ def assess_written(call: Call, word: Word) -> None:
 
 
 _VALUED = {"uniq": "fsw", "xxd": "cgloRns"}
-"""Short options that have a value."""
+"""Short options with a value."""
 
 
 def assess_second_operand(call: Call) -> None:

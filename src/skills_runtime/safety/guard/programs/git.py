@@ -1,4 +1,4 @@
-"""`git`: mostly harmless, with many doors to other programs."""
+"""Assess `git`: mostly harmless, but many options run other programs."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ _CONNECTS = names("ls-remote")
 _WRITES_OPERANDS = names(
     "clone init worktree archive bundle format-patch mv checkout-index submodule bugreport diagnose rm"
 )
-"""Their operands are places that are written."""
+"""These subcommands write to their operands."""
 _EXEC_OPTIONS = names(
     """
     config config-env exec ext-diff extcmd open-files-in-pager receive-pack sendmail-cmd smtp-server
@@ -85,7 +85,7 @@ def _assess_verb(call: Call, verb: Word, name: str, arguments: list[Word]) -> No
 
 
 def _global_options(args: list[Word]) -> Iterator[tuple[Word, Word]]:
-    """Return the options before the word that says what git is to do, with their values."""
+    """Return the options before the subcommand, with their values."""
     index = 0
     while index < len(args) and args[index].option:
         word = args[index]
@@ -95,13 +95,13 @@ def _global_options(args: list[Word]) -> Iterator[tuple[Word, Word]]:
 
 
 def _verb_index(args: list[Word]) -> int:
-    """Return where the word stands that says what git is to do."""
+    """Return the index of the subcommand."""
     options = list(_global_options(args))
     return sum(1 if value is word or word.option not in _VALUED else 2 for word, value in options)
 
 
 def find_read_verb(call: Call) -> Word | None:
-    """Return the word that says what git is to do, where it only reads, with any names and revisions."""
+    """Return the subcommand if it only reads, whatever its names and revisions are."""
     index = _verb_index(call.args)
     verb = call.args[index] if index < len(call.args) else None
     arguments = call.args[index + 1 :]
@@ -111,7 +111,7 @@ def find_read_verb(call: Call) -> Word | None:
 
 
 def _changes_with_options(verb: str, arguments: list[Word]) -> bool:
-    """Return whether a word that mostly looks at something is used to change it."""
+    """Return whether options make a reading subcommand change something."""
     shapes = [word.shape for word in arguments]
     if verb == "reflog":
         return bool(shapes) and shapes[0] in ("expire", "delete", "drop", "write")
@@ -130,7 +130,7 @@ _LISTING_MODE = re.compile(r"-[avr]*l[avr]*|--(?:list|contains|no-contains|merge
 
 
 def _only_lists(verb: str, arguments: list[Word]) -> bool:
-    """Return whether a word that mostly changes something is used to look at it."""
+    """Return whether options make a changing subcommand only read."""
     text = " ".join(word.shape for word in arguments)
     if verb in ("branch", "tag"):
         options = [word.shape for word in arguments if word.option]
@@ -190,7 +190,7 @@ _WRITES = {
     "fast-export": ("--export-marks",),
     "format-patch": ("-o", "--output-directory", "--output"),
 }
-"""Options that name a file to write, of commands that have others than all those which show differences."""
+"""Options that name an output file, besides those of all diff commands."""
 
 
 def _assess_push(call: Call, arguments: list[Word]) -> None:

@@ -1,4 +1,4 @@
-"""Languages that run code given as an argument: it is not read, only looked through."""
+"""Assess interpreters with code as an argument: the code is searched, not parsed."""
 
 import re
 
@@ -19,7 +19,7 @@ _DANGEROUS = re.compile(
 
 
 class Language(msgspec.Struct, frozen=True):
-    """How an interpreter is told what to run."""
+    """How an interpreter receives its code."""
 
     code: str = "e"
     """Short options whose value is code."""
@@ -82,7 +82,7 @@ def assess_interpreter(call: Call) -> None:
 
 
 def _option(call: Call, grammar: Language, index: int) -> int | None:
-    """Return how many words one option takes; nothing when it says what to run."""
+    """Return how many words an option takes; None for an option with code."""
     word = call.args[index]
     following = call.args[index + 1] if index + 1 < len(call.args) else None
     if word.shape.startswith("--"):
@@ -103,7 +103,7 @@ def _option(call: Call, grammar: Language, index: int) -> int | None:
 
 
 def assess_code(call: Call, word: Word | None) -> None:
-    """Assess code in another language: always unclear, and high when it may touch files, programs or the network."""
+    """Assess code in another language: always unclear, high if it may touch files, programs or the network."""
     harmless = word is not None and word.value is not None and not _DANGEROUS.search(word.value)
     call.mark_unclear("runs code in another language", word, "medium" if harmless else "high")
 
@@ -128,7 +128,7 @@ _AWK_CODE = re.compile(r"-e|--source(?:=|$)")
 
 
 def assess_awk(call: Call) -> None:
-    """Assess `awk`: a language of its own, harmless as long as it only prints."""
+    """Assess `awk`: harmless as long as it only prints."""
     index, args = 0, call.args
     codes: list[Word | None] = []
     while index < len(args) and args[index].option and args[index].shape != "--":
@@ -176,7 +176,7 @@ _SED_LONG = re.compile(
 
 
 def assess_sed(call: Call) -> None:
-    """Assess `sed`: editing text, in place or not; its language can also run programs and write files."""
+    """Assess `sed`, whose language can also run programs and write files."""
     scripts, operands, in_place = _sed_words(call)
     for script in scripts:
         _sed_script(call, script)
@@ -189,7 +189,7 @@ def assess_sed(call: Call) -> None:
 
 
 def _sed_words(call: Call) -> tuple[list[Word], list[Word], bool]:
-    """Return the scripts, the files, and whether these are changed."""
+    """Return the scripts, the files, and whether the files are edited in place."""
     scripts: list[Word] = []
     operands: list[Word] = []
     index, in_place = 0, call.has_long("in-place")

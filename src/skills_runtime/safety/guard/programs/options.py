@@ -1,4 +1,4 @@
-"""Options that make a harmless program dangerous, and hosts that operands and options name without a scheme."""
+"""Options that make harmless programs dangerous, and hosts in operands and options without a scheme."""
 
 import re
 from collections.abc import Iterator
@@ -126,7 +126,7 @@ _RISKY_OPTIONS: tuple[tuple[str, str, Level, str], ...] = (
     ("yq", "-i --inplace -s --split-exp --split-exp-file", "medium", "changes files"),
     ("lsof", "-D", "medium", _FILE),
 )
-"""A program, its options, and what they mean."""
+"""Program, options, and their meaning."""
 
 _WRITES: dict[str, str] = {
     "sort": "-o --output -T --temporary-directory",
@@ -163,7 +163,7 @@ _WRITES: dict[str, str] = {
     "install": "-t --target-directory",
     "shuf": "-o --output",
 }
-"""Options whose value is a file that is written."""
+"""Options whose value is an output file."""
 
 
 _OPTION_ALIASES = {
@@ -174,14 +174,14 @@ _OPTION_ALIASES = {
     "g++": "gcc",
     "clang++": "gcc",
 }
-"""Other names of programs with the same options."""
+"""Programs with the same options."""
 _HARMLESS = {"pytest": names("--pdb --cov"), "py.test": names("--pdb --cov")}
-"""Whole options that are the beginning of others."""
+"""Options that are prefixes of others in full."""
 _SINGLE_DASH = names("go openssl")
-"""Programs whose long options begin with one dash."""
+"""Programs with single-dash long options."""
 
 OPTIONS: dict[str, list[tuple[str, Level | None, str]]] = {}
-"""What each option of a program means; without a level it names a file that is written."""
+"""The meaning of each option of a program; without a level it names an output file."""
 for _program, _options, _level, _reason in (
     *_RISKY_OPTIONS,
     *((program, options, None, "") for program, options in _WRITES.items()),
@@ -191,10 +191,10 @@ OPTIONS.update({_program: OPTIONS[_other] for _program, _other in _OPTION_ALIASE
 
 
 def assess_options(call: Call) -> None:
-    """Look for options that run something, load something, send something or write somewhere.
+    """Assess options that run, load, send or write something.
 
-    What an option writes is a write, like that of a redirection. A program that is there to change files is allowed to
-    by its name, and only where it does so matters.
+    An output option is recorded as a write, like a redirection. A program whose purpose is to change files is
+    allowed by name; then only the path matters.
     """
     changes = MEDIUM.get(call.name) == "changes files" and call.name not in ("ruff", "black")
     for option, level, reason in OPTIONS.get(call.name, ()):
@@ -208,7 +208,7 @@ def assess_options(call: Call) -> None:
 
 
 def option_values(call: Call, option: str) -> list[Word]:
-    """Return the values given to an option, in any spelling; the option itself when it stands alone."""
+    """Return the values of an option, in any spelling; the option itself when it has no value."""
     if option.startswith("--"):
         harmless = _HARMLESS.get(call.name, frozenset[str]())
         return [value for spelling, value in call.long_options(option[2:]) if spelling not in harmless]
@@ -237,12 +237,12 @@ def option_values(call: Call, option: str) -> list[Word]:
 
 
 class Grammar(msgspec.Struct, frozen=True):
-    """Which options of a program have a value, and which of those name hosts."""
+    """Options of a program that take a value, and those whose value is a host."""
 
     values: str = ""
-    """Short options whose value is no host."""
+    """Short options with a value that is no host."""
     hosts: str = ""
-    """Short options whose value is one."""
+    """Short options with a host."""
     long_values: frozenset[str] = frozenset()
     long_hosts: frozenset[str] = frozenset()
 
@@ -295,14 +295,14 @@ _NETWORK_PROGRAMS = names(
     whois wrk xfreerdp xh youtube-dl yt-dlp
     """
 )
-"""Programs whose words are looked through for what looks like a host."""
+"""Programs whose words are searched for host-like text."""
 _HOST_OPERANDS = names(
     """
     arping dig drill fping ftp host lftp mosh mtr nping nslookup ping ping6 sftp slogin ssh-copy-id ssh-keyscan telnet
     tftp tracepath traceroute traceroute6 whois
     """
 )
-"""Programs whose operands are hosts, also those without a dot."""
+"""Programs whose operands are hosts, even without a dot."""
 _CLONING = names("archive clone fetch ls-remote pull push remote submodule")
 _REGISTRIES = names("crane docker nerdctl podman skopeo")
 _TUNNELS = ("-J", "-W", "-L", "-R")
@@ -311,8 +311,8 @@ _PLAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?")
 _SCP_ADDRESS = re.compile(r"(?:[^@/:\s]*@)?([\w-]+(?:\.[\w-]+)*):(?!//)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+-]*:/+")
 _PORT = re.compile(r":\d*$")
+# DNS limits a host name to 255 bytes.
 _MAX_CHARACTERS = 255
-"""No name of a host is longer."""
 
 
 def find_operand_hosts(call: Call) -> Iterator[str]:
@@ -338,7 +338,7 @@ def find_operand_hosts(call: Call) -> Iterator[str]:
 
 
 def _find_fetch_hosts(args: list[Word], grammar: Grammar) -> Iterator[str]:
-    """Return addresses as operands and as values of options; what no table knows is taken for an operand."""
+    """Return URLs in operands and option values; unknown words count as operands."""
     index = 0
     while index < len(args):
         shape = args[index].shape
@@ -357,7 +357,7 @@ def _find_fetch_hosts(args: list[Word], grammar: Grammar) -> Iterator[str]:
 
 
 def _parse_long_option(shape: str, following: str, grammar: Grammar) -> tuple[int, str]:
-    """Return how many more words a long option takes, and the hosts it is given."""
+    """Return how many more words a long option takes, and its hosts."""
     name, equals, value = shape[2:].partition("=")
     names_host = (
         bool(name) and name not in grammar.long_values and any(option.startswith(name) for option in grammar.long_hosts)
@@ -377,7 +377,7 @@ def _parse_short_option(shape: str, following: str, grammar: Grammar) -> tuple[i
 
 
 def _find_address_hosts(text: str) -> Iterator[str]:
-    """Return the host of an address; one that is not plain is told as it is written, and so is each part of it."""
+    """Return the host of a URL; an unusual one is returned as written, with each of its parts."""
     if text.startswith("file:"):
         return
     authority = re.split(r"[/?#\\]", _SCHEME.sub("", text, count=1), maxsplit=1)[0].rpartition("@")[2].lower()
@@ -399,7 +399,7 @@ def _split_hosts(text: str) -> Iterator[str]:
 
 
 def _find_hostlike(text: str) -> Iterator[str]:
-    """Return what looks like a host in any word, an option and its value too."""
+    """Return host-like text in any word, including option values."""
     if any(character.isspace() for character in text):
         return
     glued = (text[2:],) if text.startswith("-") and not text.startswith("--") else ()

@@ -25,7 +25,7 @@ _UNPACKED = (
 
 
 def assess_ssh(call: Call) -> None:
-    """Assess `ssh`: what it runs, it runs on another machine."""
+    """Assess `ssh`: its command runs on another machine."""
     call.add_risk("medium", "runs something on another machine")
     assess_options(call)
     own_options = unwrap(_SSH, call.args)
@@ -41,7 +41,7 @@ def assess_ssh(call: Call) -> None:
 
 
 def record_host(call: Call, word: Word | None) -> None:
-    """Take note of the host that an operand such as `user@host:path` names."""
+    """Record the host that an operand such as `user@host:path` names."""
     if word is not None and word.value is not None:
         host = word.value.rpartition("@")[2].split(":", 1)[0]
         if re.fullmatch(r"[\w.-]+", host):
@@ -49,7 +49,7 @@ def record_host(call: Call, word: Word | None) -> None:
 
 
 def assess_curl(call: Call) -> None:
-    """Assess `curl` and `wget`: fetching, and sending what is named by an option."""
+    """Assess `curl` and `wget`: downloads, and uploads named by an option."""
     call.add_risk("medium", MEDIUM[call.name])
     assess_options(call)
     for option in _UNPACKED if call.name == "curl" else ():
@@ -64,7 +64,7 @@ def assess_curl(call: Call) -> None:
 
 
 def assess_remote_copy(call: Call) -> None:
-    """Assess `scp`, `rsync`, `sftp`: files to or from another machine."""
+    """Assess `scp`, `rsync`, `sftp`: copies from or to another machine."""
     call.add_risk("medium", MEDIUM[call.name])
     assess_options(call)
     operands = call.operands()
@@ -77,7 +77,7 @@ def assess_remote_copy(call: Call) -> None:
 
 
 def assess_netcat(call: Call) -> None:
-    """Assess `nc` and its like: a connection that can carry anything."""
+    """Assess `nc` and similar programs: a connection that can carry anything."""
     call.add_risk("medium", "opens a connection that can carry anything")
     if (
         call.has_short("eclU")
@@ -104,11 +104,11 @@ _CONTAINER_LONG = names(
     add-host restart pull log-driver
     """
 )
-"""Long options with a value that follows."""
+"""Long options with a separate value."""
 
 
 def assess_container(call: Call) -> None:
-    """Assess `docker` and its like: a container can be a way around every fence."""
+    """Assess `docker` and similar programs: a container can bypass every sandbox."""
     call.add_risk("medium", "runs containers")
     shapes = [word.shape for word in call.args]
     verb = next((shape for shape in shapes if not shape.startswith("-")), "")
@@ -147,7 +147,7 @@ def assess_container(call: Call) -> None:
 
 
 def assess_container_command(call: Call, index: int) -> None:
-    """Assess the command that runs inside of a container."""
+    """Assess the command inside a container."""
     args = call.args
     while index < len(args) and args[index].option:
         shape = args[index].shape
@@ -160,7 +160,7 @@ def assess_container_command(call: Call, index: int) -> None:
 
 
 def assess_cluster(call: Call) -> None:
-    """Assess `kubectl` and its like: other machines, by way of a cluster."""
+    """Assess `kubectl` and similar programs, which reach other machines through a cluster."""
     call.add_risk("medium", "reaches a cluster")
     shapes = [word.shape for word in call.args]
     verb = next((shape for shape in shapes if not shape.startswith("-")), "")

@@ -1,4 +1,4 @@
-"""Shells and the builtins that run code: what they are given is read like the line itself."""
+"""Assess shells and builtins that run code: the code is analyzed like the line itself."""
 
 import re
 
@@ -13,7 +13,7 @@ from skills_runtime.safety.guard.words import Word, names, plain_word
 
 SHELLS = names("sh bash dash zsh ksh mksh ash rbash fish csh tcsh yash pdksh lksh posh oksh bosh elvish nu xonsh pwsh")
 _FOREIGN = names("fish csh tcsh elvish nu xonsh pwsh")
-"""Shells with a grammar of their own."""
+"""Shells with another grammar."""
 _VALUED = frozenset({"--rcfile", "--init-file", "--init-command", "--features", "--debug-output"})
 _RUNS_ARGUMENTS = re.compile(r'(?:^|[;&|(]|exec|then|do|else)\s*"?\$[@*1{]')
 _STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -112,7 +112,7 @@ def assess_eval(call: Call) -> None:
 
 
 def assess_source(call: Call) -> None:
-    """Assess `source` and `.`: a file of code for this very shell."""
+    """Assess `source` and `.`: they run a file in this shell."""
     if call.args:
         assess_script_file(call, call.args[0])
 
@@ -125,7 +125,7 @@ def assess_trap(call: Call) -> None:
 
 
 def assess_alias(call: Call) -> None:
-    """Assess `alias`: a name that stands for something else."""
+    """Assess `alias`, which renames commands."""
     for word in call.args:
         if "=" in word.shape:
             call.mark_unclear("gives a name another meaning", word)
@@ -133,7 +133,7 @@ def assess_alias(call: Call) -> None:
 
 
 def assess_declare(call: Call) -> None:
-    """Assess `declare`, `export` and their like: variables, and functions that are handed on."""
+    """Assess `declare`, `export` and similar builtins: variables, and exported functions."""
     for word in call.args:
         if is_assignment(word):
             name, _, value = word.shape.partition("=")
@@ -147,11 +147,11 @@ def assess_declare(call: Call) -> None:
 
 
 _NAMED_BY = {"printf": "v", "wait": "p"}
-"""Builtins that set the variable which this option names; of the others the operands are variables."""
+"""The option that names the variable to set; for other builtins the operands do."""
 
 
 def assess_variable_setter(call: Call) -> None:
-    """Assess `read`, `printf -v` and their like: variables that get a value nobody has seen."""
+    """Assess `read`, `printf -v` and similar builtins, which set variables to unknown values."""
     assess_options(call)
     option = _NAMED_BY.get(call.name)
     if option is None:
@@ -173,13 +173,13 @@ _TEST_BINARY = re.compile(r"==?|!=|=~|[<>]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef|a|o)")
 
 
 def assess_test(call: Call) -> None:
-    """Assess `test`: a word in it may be evaluated."""
+    """Assess `test`, which may evaluate a word."""
     if word := find_evaluated_word(call.args):
         call.mark_unclear("a test may evaluate what is only known when it runs", word)
 
 
 def find_evaluated_word(words: list[Word]) -> Word | None:
-    """Return the unknown word of a test that stands, or may come to stand, behind `-v`: what is there is evaluated."""
+    """Return the unknown word of a test that is or may become the operand of `-v`, which is evaluated."""
     for index, word in enumerate(words):
         previous = words[index - 1].shape if index else ""
         following = words[index + 1].shape if index + 1 < len(words) else ""
@@ -190,7 +190,7 @@ def find_evaluated_word(words: list[Word]) -> Word | None:
 
 
 def assess_unset(call: Call) -> None:
-    """Assess `unset`: taking away what other rules rely on."""
+    """Assess `unset`, which can remove what other rules rely on."""
     for word in call.operands():
         if word.value is None or assess_variable(word.shape, None):
             call.add_risk("medium", "takes away a variable that programs rely on", word)
@@ -199,20 +199,20 @@ def assess_unset(call: Call) -> None:
 
 
 def assess_shopt(call: Call) -> None:
-    """Assess `shopt`: how the shell reads what follows."""
+    """Assess `shopt`, which changes how the shell parses what follows."""
     for word in call.operands():
         if word.shape in ("expand_aliases", "extglob", "dotglob", "nullglob", "sourcepath", "cdable_vars", "lastpipe"):
             call.mark_unclear("changes how the shell reads commands", word)
 
 
 def assess_umask(call: Call) -> None:
-    """Assess `umask` and `ulimit`: limits for what follows."""
+    """Assess `umask` and `ulimit`, which change limits of what follows."""
     if call.operands():
         call.add_risk("medium", "changes the limits of what follows")
 
 
 def assess_cd(call: Call) -> None:
-    """Assess `cd`: what follows works somewhere else."""
+    """Assess `cd`: later commands run elsewhere."""
     for word in call.operands():
         if word.shape.startswith(("/", "~", "..")) and assess_write(word.shape)[0] == "high":
             call.add_risk("medium", "goes to a system directory", word)

@@ -1,4 +1,4 @@
-"""Which function assesses which program."""
+"""The table of assessors."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Assessor = Callable[[Call], None]
 
 
 def assess_editor(call: Call) -> None:
-    """Assess an editor, which can run any program, often through an option."""
+    """Assess an editor, which can run programs, often through an option."""
     call.add_risk("medium", "opens a program from which others can be started")
     assess_options(call)
     for word in call.args:
@@ -26,7 +26,7 @@ def assess_editor(call: Call) -> None:
 
 
 def assess_database(call: Call) -> None:
-    """Assess the shell of a database, which can start programs."""
+    """Assess a database shell, which can start programs."""
     call.add_risk("medium", "changes a database")
     assess_options(call)
     for word in call.args:
@@ -39,7 +39,7 @@ def assess_database(call: Call) -> None:
 
 
 def assess_multiplexer(call: Call) -> None:
-    """Assess a program that keeps others running in another terminal."""
+    """Assess a terminal multiplexer, whose programs keep running."""
     call.add_risk("medium", "keeps a program running apart from this")
     if call.operands():
         call.mark_unclear("runs a command in another terminal", None)
@@ -100,6 +100,7 @@ def assess_loader(call: Call) -> None:
     wrapping.guess_command(call, call.operands())
 
 
+# As an argument of an unknown program, these mean that it may run them.
 _REVEALING_NAMES = (
     shells.SHELLS
     | WRAPPERS.keys()
@@ -111,7 +112,6 @@ _REVEALING_NAMES = (
         """
     )
 ) - names("time script watch bun command exec R builtin swift m4 bc dc")
-"""Names that, as an argument of an unknown program, mean that it may run them."""
 
 _ROWS: tuple[tuple[str, Assessor], ...] = (
     ("rm", files.assess_rm),
@@ -166,7 +166,7 @@ _VERSIONED = re.compile(r"((?:python|pypy|perl|ruby|lua|php|node|tclsh|wish|guil
 
 
 def find_assessor(name: str) -> Assessor | None:
-    """Return the assessor of a program; nothing when only its name is listed."""
+    """Return the assessor of a program; None when only its name is listed."""
     assessor = _ASSESSORS.get(name)
     if assessor is None and (versioned := _VERSIONED.fullmatch(name)):
         assessor = _ASSESSORS.get(versioned[1]) or _ASSESSORS.get(versioned[1].rstrip("0123456789"))

@@ -1,4 +1,4 @@
-"""Programs that run another program: the grammar of their options, and the command behind them."""
+"""Programs that run another program: the grammar of their options, and the wrapped command."""
 
 import re
 
@@ -6,32 +6,32 @@ import msgspec
 
 from skills_runtime.safety.guard.calls import Call
 from skills_runtime.safety.guard.facts import Level
-from skills_runtime.safety.guard.known_programs import PLAIN, assess_variable
+from skills_runtime.safety.guard.known_programs import READ_ONLY_PROGRAMS, assess_variable
 from skills_runtime.safety.guard.programs.options import assess_options
 from skills_runtime.safety.guard.words import PLACEHOLDER, Word, names, unknown_word
 
 
 class Wrapper(msgspec.Struct, frozen=True):
-    """How to find the command behind a program's own options and operands."""
+    """How to find the command after a program's own options and operands."""
 
     flags: str = ""
     """Short options without a value."""
     values: str = ""
-    """Short options with one."""
+    """Short options with a value."""
     long_flags: str = ""
     long_values: str = ""
     operands: int = 0
-    """How many words of its own stand before the command."""
+    """Number of operands before the command."""
     level: Level = "low"
     reason: str = ""
     assigns: bool = False
-    """Whether `NAME=value` may stand before the command."""
+    """Whether `NAME=value` may precede the command."""
     code: str = ""
-    """The short option whose value is code for a shell."""
+    """The short option whose value is shell code."""
     code_name: str = "command"
-    """The same option, spelled out."""
+    """The long form of that option."""
     line: bool = False
-    """Whether the command is put together and given to a shell."""
+    """Whether the words are joined and passed to a shell."""
     lookups: str = ""
     """Short options with which nothing is run."""
 
@@ -187,7 +187,7 @@ WRAPPERS: dict[str, Wrapper] = {
 
 
 def is_wrapper(name: str) -> bool:
-    """Return whether a program runs the command in its words, which is assessed by itself."""
+    """Return whether a program runs the command in its arguments, which is assessed itself."""
     return name in WRAPPERS or name in ("env", "genv", "xargs", "gxargs")
 
 
@@ -200,7 +200,7 @@ def is_assignment(word: Word) -> bool:
 
 
 class Unwrapped(msgspec.Struct, frozen=True):
-    """What stands behind a wrapper's own words."""
+    """The part of a command line after a wrapper's own words."""
 
     command: list[Word]
     assignments: list[Word] = []
@@ -210,7 +210,7 @@ class Unwrapped(msgspec.Struct, frozen=True):
 
 
 def unwrap(wrapper: Wrapper, args: list[Word]) -> Unwrapped:
-    """Find the command by the wrapper's grammar; an option it does not have is not understood."""
+    """Find the command by the wrapper's grammar; unknown options are reported as unclear."""
     index, operands, lookup = 0, wrapper.operands, False
     code: Word | None = None
     assignments: list[Word] = []
@@ -296,7 +296,7 @@ _ENV = Wrapper(
 _MAX_GUESSES = 16
 _MAX_GUESSED_DEPTH = 6
 _LISTING = names("find fd fdfind ls git grep egrep fgrep rg ag sort uniq head tail wc")
-"""What they write is names that were found, not names that were made up."""
+"""These print names they found, not arbitrary text."""
 
 
 def assess_wrapper(call: Call) -> None:
@@ -331,7 +331,7 @@ def assess_assignments(call: Call, words: list[Word]) -> None:
 
 
 def guess_command(call: Call, words: list[Word]) -> None:
-    """Assess what could be a command inside of words that are not understood: the first name that is known."""
+    """Assess the first known program name in words that are not understood."""
     plausible = [
         index
         for index, word in enumerate(words[:_MAX_GUESSES])
@@ -345,7 +345,7 @@ def guess_command(call: Call, words: list[Word]) -> None:
 
 
 def assess_env(call: Call) -> None:
-    """Assess `env`: variables, then a command; alone it shows all variables."""
+    """Assess `env`: variables, then a command; alone it prints all variables."""
     unwrapped = unwrap(_ENV, call.args)
     assess_assignments(call, unwrapped.assignments)
     if not unwrapped.understood:
@@ -363,7 +363,7 @@ def assess_env(call: Call) -> None:
 
 
 def assess_xargs(call: Call) -> None:
-    """Assess `xargs`: a command with arguments that nobody has seen."""
+    """Assess `xargs`: a command with unseen arguments."""
     unwrapped = unwrap(_XARGS, call.args)
     if not unwrapped.understood:
         call.mark_unclear("the options of a wrapper are not understood", unwrapped.command[0])
@@ -383,8 +383,8 @@ def assess_xargs(call: Call) -> None:
 
 
 def _only_reads(words: list[Word]) -> bool:
-    """Return whether a command only reads, with any added arguments."""
-    return bool(words) and words[0].value in PLAIN and words[0].value not in ("cd", "kill")
+    """Return whether a command only reads, whatever arguments are added."""
+    return bool(words) and words[0].value in READ_ONLY_PROGRAMS and words[0].value not in ("cd", "kill")
 
 
 def _replacement(call: Call) -> str:
@@ -408,7 +408,7 @@ def _fill_placeholder(word: Word, replaced: str, *, computed: bool) -> Word:
 
 
 def assess_find(call: Call) -> None:
-    """Assess `find`: what it finds may be deleted, written down, or handed to a command."""
+    """Assess `find`: it may delete what it finds, write lists, or run commands."""
     index, args = 0, call.args
     while index < len(args):
         word = args[index]
@@ -427,7 +427,7 @@ def assess_find(call: Call) -> None:
 
 
 def _assess_exec(call: Call, start: int) -> int:
-    """Assess the command of one `-exec`, and say where it ends."""
+    """Assess the command of one `-exec`; return the index of its end."""
     end = start
     while end < len(call.args) and call.args[end].shape != ";":
         if call.args[end].shape == "+" and end > start and call.args[end - 1].shape == "{}":
@@ -456,7 +456,7 @@ def assess_fd(call: Call) -> None:
 
 
 def assess_parallel(call: Call) -> None:
-    """Assess `parallel`: a line of shell for each of many values."""
+    """Assess `parallel`: a shell line for each of many values."""
     args = call.args
     end = next((index for index, word in enumerate(args) if re.match(r":{3,4}\+?$", word.shape)), len(args))
     start = 0
@@ -476,7 +476,7 @@ def assess_parallel(call: Call) -> None:
 
 
 def assess_runner(call: Call) -> None:
-    """Assess `uv run` and its like: a command inside of a project's environment."""
+    """Assess `uv run` and similar programs, which run a command in a project's environment."""
     call.add_risk("medium", "runs what a project's files say")
     verbs = {"run", "exec", "x", "dlx", "tool"} if call.name not in ("npx", "bunx", "pipx-run") else set[str]()
     index = 0

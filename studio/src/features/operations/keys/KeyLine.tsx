@@ -46,7 +46,7 @@ function TimeText({ label, time }: { label: (time: string) => string; time: stri
   const now = useNow();
   return time ? (
     <time dateTime={time} title={format.date(time)}>
-      {label(format.relative(time, Math.max(now, Date.parse(time))))}
+      {label(format.relative(time, now))}
     </time>
   ) : (
     <span>{words.neverUsed}</span>

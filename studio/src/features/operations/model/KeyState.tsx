@@ -9,7 +9,7 @@ import { toast } from "../../../ui/Toast";
 
 /** Whether there is a key and where it comes from, never the key; a stored one can be removed. */
 export function KeyState({ model }: { model: Model }) {
-  const words = useWords("operations").model;
+  const words = useWords("model");
   const [removing, setRemoving] = useState(false);
   const variable = displayText(model.api_key_env);
   const origin = model.key_present ? (model.key_origin ?? "none") : "none";
@@ -33,7 +33,7 @@ export function KeyState({ model }: { model: Model }) {
 }
 
 function RemoveKey({ variable, open, onClose }: { variable: string; open: boolean; onClose: () => void }) {
-  const words = useWords("operations").model;
+  const words = useWords("model");
   const remove = useChooseModel();
   const submit = () =>
     remove.mutate(

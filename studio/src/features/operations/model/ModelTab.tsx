@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { type Model, useModel } from "../../../api/model";
+import { type Model, useModel, useProviders } from "../../../api/model";
 import { useWords } from "../../../i18n";
 import { displayText } from "../../../lib/hiddenCharacters";
 import { ServerText } from "../../../ui/ServerText";
@@ -11,15 +11,16 @@ import { ModelForm } from "./ModelForm";
 
 /** The one place where a model is configured. */
 export default function ModelTab() {
-  const words = useWords("operations").model;
+  const words = useWords("model");
   const query = useModel();
+  const providers = useProviders();
   return (
     <Section title={words.title} hint={words.hint}>
       <QueryContent query={query} lines={6}>
         {(model) => (
           <div className="flex max-w-3xl flex-col gap-4">
             <Readiness model={model} />
-            <ModelForm model={model} />
+            <ModelForm model={model} providers={providers.data ?? []} />
             <KeyState model={model} />
           </div>
         )}
@@ -29,7 +30,7 @@ export default function ModelTab() {
 }
 
 function Readiness({ model }: { model: Model }) {
-  const words = useWords("operations").model;
+  const words = useWords("model");
   if (!model.ready) {
     return (
       <Note tone="wait" title={words.notReady} label={words.state}>

@@ -4,7 +4,7 @@ import { OriginText } from "../OriginText";
 
 /** What was chosen but does not hold, and what counts more. */
 export function OverrideNote({ overrides }: { overrides: readonly Readonly<Record<string, string>>[] }) {
-  const words = useWords("operations").model;
+  const words = useWords("model");
   const fields: Record<string, string> = {
     base_url: words.baseUrl,
     model: words.name,
