@@ -42,7 +42,7 @@ _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 def completion(
     *, shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="bash|zsh|fish", help="Your shell.")]
 ) -> int:
-    """Print the script that completes commands and options in your shell."""
+    """Print a completion script for your shell."""
     print(_SCRIPTS[shell], end="")
     return 0
 

@@ -27,7 +27,7 @@ def demo(
     ] = "demo-output",
     no_color: NoColor = False,
 ) -> int:
-    """Run a scripted task offline: a skill, a command, an approval, a report."""
+    """Run a scripted demo offline: skill, command, approval, report."""
     # The engine is slow to import, and help needs none of it.
     from skills_runtime.cli.demo_approval import DemoInteraction
     from skills_runtime.cli.live import create_run

@@ -47,7 +47,10 @@ def doctor(
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Check whether a run would work here; exit code 0 if it would, else 1."""
+    """Check whether a run would work here.
+
+    The exit code is 0 if it would, else 1.
+    """
     from skills_runtime.engine import diagnose  # slow, and help needs none of it
 
     options = ConfigOptions(workspace_root, config, assignments)

@@ -60,7 +60,7 @@ def init(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Answer every question with its default.")] = False,
     workspace_root: WorkspaceRoot = ".",
 ) -> int:
-    """Attach a model: choose a provider, a key and a model, and test them."""
+    """Attach a model: provider, key, model and a test call."""
     # The configuration is slow to import, and help needs none of it.
     from skills_runtime.cli.terminal import is_interactive
     from skills_runtime.config import config_home, resolve
@@ -270,7 +270,7 @@ def _probe(setup: "ModelSetup") -> "tuple[ModelSetup, ModelProbe]":
     try:
         return asyncio.run(complete_setup(setup))
     except ModelError as error:
-        hint = f"{error.hint}, or save it without a test: `--no-test`"
+        hint = ", or ".join(filter(None, (error.hint, "save it without a test: `--no-test`")))
         raise ModelError(f"nothing was saved: {error.message}", kind=error.kind, hint=hint) from error
 
 

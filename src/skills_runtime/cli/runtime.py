@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 app = create_app(
     "runtime",
-    "Manage the background server for terminal sessions and child agents.",
+    "Manage the background server of terminal sessions.",
     "runtime status",
     "runtime stop",
 )

@@ -90,7 +90,7 @@ def test_a_fence_without_a_netruns_of_its_own_is_refused(workspace: Path) -> Non
     gaps = [word for name in ("protected_paths", "secrets", "processes") for word in ("--accept-gap", name)]
     done = run(words(workspace, *options, *gaps, command=("/usr/bin/touch", "ran")))
     assert done.returncode == 24
-    assert "the sandbox cannot promise `network` here: this sandbox cannot give a command a network" in done.stderr
+    assert "the sandbox cannot promise `network` here: this sandbox cannot give a command its own" in done.stderr
     assert list(workspace.iterdir()) == []
 
 

@@ -70,7 +70,8 @@ def _work(workspace: Path) -> None:
     async def steps() -> None:
         await _step(workspace, "git status --porcelain > /tmp/s; test ! -s /tmp/s")
         await _step(workspace, "git switch -qc topic")
-        await _step(workspace, f"sed -i 's/return 103/return 1103/' {EDITED}", EDITED)
+        # `sed -i` would write a temporary file of its own beside it.
+        await _step(workspace, f"sed 's/return 103/return 1103/' {EDITED} > /tmp/new; cat /tmp/new > {EDITED}", EDITED)
         assert _status(workspace) == {f" M {EDITED}"}
         await _step(workspace, "python3 -m unittest discover -q -s tests -t .", EDITED)
         await _step(workspace, "git diff --stat | grep 1; git add -A", EDITED)

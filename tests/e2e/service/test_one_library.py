@@ -23,8 +23,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def test_everything_that_is_listed_can_be_executed(service: Service) -> None:
     with service.client() as client:
         listing = client.get("/api/skills").json()
-        assert [skill["name"] for skill in listing["skills"]] == BUNDLED
-        assert listing["errors"] == ["cloned: not trusted; review it, then run `skills trust cloned`"]
+        names = {skill["name"] for skill in listing["skills"]}
+        assert {*BUNDLED} <= names  # others may have been created by the other tests
+        assert "cloned" not in names
+        assert "cloned: not trusted; review it, then run `skills trust cloned`" in listing["errors"]
         for name in BUNDLED:
             answer = service.execute(name, {"text": "one two"})
             assert answer.status_code == 200, answer.text
