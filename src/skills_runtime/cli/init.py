@@ -228,6 +228,9 @@ def _prepare(
         _tell(translate("init.no_key", unset, variable=preset.key_env, page=preset.key_page))
         prompt = translate("init.ask_key", "Key (stored for this address only, readable by you alone)")
         return prepare(questions.secret(prompt))
+    if setup.key.origin == "none" and questions.enabled and not key_env:
+        typed = questions.secret(translate("init.optional_key", "Key (empty if the server needs none)"))
+        return prepare(typed) if typed else setup
     if setup.key.origin == "environment":
         using = "Using the key in {variable}; only its name is stored."
         _tell(translate("init.uses_key", using, variable=setup.key.variable))

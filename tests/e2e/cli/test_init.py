@@ -247,6 +247,22 @@ def test_at_a_terminal_everything_is_asked(
     assert os.listdir(workspace) == [".agents"]  # noqa: PTH208 - names are enough
 
 
+def test_a_local_server_may_need_a_key_all_the_same(workspace: Path, server: ModelServer) -> None:
+    with on_a_terminal("skills-runtime", "init", "--no-trust", "--no-skill", cwd=workspace) as screen:
+        screen.expect("Provider [1]: ")
+        screen.type("litellm\n")
+        screen.expect("Address")
+        screen.type(f"{server.base_url}\n")
+        screen.expect("Key (empty if the server needs none): ")
+        screen.type(f"{KEY}\n")
+        screen.expect("2  m-two\n")
+        screen.expect("Model (number or name)")
+        screen.type("1\n")
+        screen.expect("next: skills-runtime run")
+        assert screen.end() == 0
+    assert resolve(workspace).environment.get("LITELLM_API_KEY") == KEY
+
+
 def test_a_key_typed_at_the_terminal_is_not_shown(workspace: Path) -> None:
     with on_a_terminal("skills-runtime", "init", "--no-test", "--no-trust", "--no-skill", cwd=workspace) as screen:
         screen.expect("Provider [1]: ")
