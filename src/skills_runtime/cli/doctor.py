@@ -47,10 +47,7 @@ def doctor(
     config: ConfigFiles,
     assignments: Assignments,
 ) -> int:
-    """Check whether a run would work here.
-
-    The exit code is 0 if it would, else 1.
-    """
+    """Check whether a run would work here; the exit code says so."""
     from skills_runtime.engine import diagnose  # slow, and help needs none of it
 
     options = ConfigOptions(workspace_root, config, assignments)

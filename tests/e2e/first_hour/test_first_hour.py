@@ -19,7 +19,7 @@ from tests.e2e.first_hour.walks import Step, steps_of
 from tests.support import ROOT
 from tests.support.model_server import ModelServer
 
-OPEN = re.compile(r"Open ((http://127\.0\.0\.1:\d+)/\S+)")
+OPEN = re.compile(r"(?:Open|打开) ((http://127\.0\.0\.1:\d+)/\S+)")
 WRONG = re.compile(r"Traceback|\bwarning\b|^error|^错误|^注意|^notice", re.IGNORECASE | re.MULTILINE)
 PATIENCE_MS = 20_000
 
@@ -48,6 +48,8 @@ class Words:
     start: str
     approve: str
     done: str
+    asks: Mapping[str, str]
+    """What the commands ask and say."""
 
     @property
     def buttons(self) -> tuple[str, ...]:
@@ -60,12 +62,22 @@ ENGLISH = Words(
     shipped="shipped, waiting for the receipt", allow="allow? [y/n] ", skills="Skills", new_skill="New skill",
     name="Name", description="Description", program="Program", create="Create", run="Run", text="Text (required)",
     result="Output", new_run="New run", task_field="Task", start="Start", approve="Approve once", done="Completed",
+    asks={
+        "allow": "allow? ", "provider": "Provider [1]: ", "address": "Address [", "key": "only its name is stored",
+        "model": "Model (number or name): ", "trust": "Trust the skills in", "example": "Create an example skill?",
+        "stop": "Press Ctrl-C to stop.", "no key": "✗ key",
+    },
 )  # fmt: skip
 CHINESE = Words(
     suffix=".zh-CN.md", locale="zh_CN.UTF-8", browser_locale="zh-CN", task="删除 build 目录",
     shipped="已发货，等待回执", allow="是否批准？[y/n] ", skills="技能", new_skill="新建技能",
     name="名称", description="描述", program="程序", create="创建", run="运行", text="Text（必填）",
     result="输出", new_run="新建运行", task_field="任务", start="开始", approve="仅批准这一次", done="已完成",
+    asks={
+        "allow": "允许吗？", "provider": "服务商 [1]：", "address": "地址 [", "key": "只保存它的名称",
+        "model": "模型（编号或名称）", "trust": "信任 ", "example": "创建一个示例技能吗？",
+        "stop": "按 Ctrl-C 停止。", "no key": "✗ 密钥",
+    },
 )  # fmt: skip
 
 every_language = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["en", "zh"])
@@ -122,7 +134,7 @@ class Walk:
 
     def note_link(self, shell: Shell) -> None:
         """Remember the address that a service prints."""
-        shell.watch("Press Ctrl-C to stop.")
+        shell.watch(self.words.asks["stop"])
         found = OPEN.search(shell.text)
         assert found
         self.link, self.address = found[1], found[2]
@@ -155,34 +167,34 @@ def answering(*exchange: tuple[str, str]) -> Talk:
     return talk
 
 
-def init_talk(model: ModelServer) -> Talk:
+def init_talk(model: ModelServer, asks: Mapping[str, str]) -> Talk:
     """Name the provider, enter its address, choose the first model, trust the folder; no example."""
     return answering(
-        ("Provider [1]: ", "litellm"),
-        ("Address [", model.base_url),
-        ("only its name is stored", ""),
-        ("Model (number or name): ", "1"),
-        ("Trust the skills in", "y"),
-        ("Create an example skill?", "n"),
+        (asks["provider"], "litellm"),
+        (asks["address"], model.base_url),
+        (asks["key"], ""),
+        (asks["model"], "1"),
+        (asks["trust"], "y"),
+        (asks["example"], "n"),
     )
 
 
 def talks_of(model: ModelServer, words: Words) -> dict[str, Talk]:
     """What the user answers, by the command that asks."""
     return {
-        r"^skills-runtime demo": answering(("allow? ", "y")),
-        r"^skills-runtime init": init_talk(model),
-        r"^skills-runtime run .*order-total": answering(("allow? ", "y")),
-        rf"^skills-runtime run .*{words.task}": answering(("rm -rf build", ""), ("allow? ", "y")),
+        r"^skills-runtime demo": answering((words.asks["allow"], "y")),
+        r"^skills-runtime init": init_talk(model, words.asks),
+        r"^skills-runtime run .*order-total": answering((words.asks["allow"], "y")),
+        rf"^skills-runtime run .*{words.task}": answering(("rm -rf build", ""), (words.asks["allow"], "y")),
         r"agent\.py .* lamps$": answering((words.allow, "y")),
-        r"^skills-runtime studio": stop_studio,
+        r"^skills-runtime studio": lambda shell: stop_studio(shell, words),
         r"agent\.py .* &$": lambda shell: shell.watch(words.shipped),
     }
 
 
-def stop_studio(shell: Shell) -> None:
+def stop_studio(shell: Shell, words: Words) -> None:
     """Press Ctrl-C once it listens."""
-    shell.watch("Press Ctrl-C to stop.")
+    shell.watch(words.asks["stop"])
     shell.type(CTRL_C)
 
 
@@ -255,7 +267,7 @@ def test_tutorial(walk_of: Callable[[str, Words], Walk], model: ModelServer, bro
                 approve_in_studio(page, words)
                 assert not (walk.stranger.home / "tutorial/build").exists()
     check_first_runs(walk, model)
-    assert "✗ key" in walk.printed("skills-runtime doctor", fails=True)
+    assert words.asks["no key"] in walk.printed("skills-runtime doctor", fails=True)
     assert "completed 17 lamps are ordered." in walk.printed("agent.py .* lamps")
     resumed = walk.printed("cat shipped.txt")
     assert (walk.stranger.home / "tutorial/shipped.txt").read_text() == "chair\n"

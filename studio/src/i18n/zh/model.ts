@@ -9,7 +9,7 @@ export const model = {
   notReady: "还没有可用的模型",
   backend: (name: string) => `后端：${name}。在此保存基础地址后将取代它。`,
   start: "开始运行",
-  provider: "提供方",
+  provider: "服务商",
   providers: {
     ollama: "Ollama（本机）",
     vllm: "vLLM（本机）",
