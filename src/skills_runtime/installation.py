@@ -70,6 +70,14 @@ class Installation:
         return shlex.join(command)
 
 
+def exists(path: Path) -> bool:
+    """Return whether a path exists; False where this user may not look."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
+
+
 def studio_directory() -> Path:
     """Return the directory of the built web app."""
     return Path(__file__).resolve().parent / "studio_dist"
@@ -81,7 +89,7 @@ def find_installation() -> Installation:
     from importlib.metadata import PackageNotFoundError, distribution  # slow to import, and rarely needed
 
     python, checkout = sys.executable, Path(__file__).resolve().parents[2]
-    if (checkout / "pyproject.toml").is_file() and (checkout / "Makefile").is_file():
+    if exists(checkout / "pyproject.toml") and exists(checkout / "Makefile"):
         return Installation(python, checkout=checkout)
     try:
         package = distribution(DISTRIBUTION)
@@ -97,7 +105,7 @@ def describe_installation(package: "Distribution", python: str, prefix: Path) ->
     is_made = prefix.parent.name == "environments" and prefix.parent.parent.name == DISTRIBUTION
     installer: Installer = "uv" if (package.read_text("INSTALLER") or "").strip() == "uv" else "pip"
     for name, manager in _RECEIPTS.items():
-        if (prefix / name).is_file():
+        if exists(prefix / name):
             installer = manager
     return Installation(python, installer, source, made_from=directory if is_made else None)
 

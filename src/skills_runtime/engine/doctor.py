@@ -23,6 +23,7 @@ from skills_runtime.clock import RandomIds, SystemClock
 from skills_runtime.config import Resolved, config_home, home, is_loopback, process_environ, state_home
 from skills_runtime.engine.agent_factory import find_model_problem
 from skills_runtime.errors import ConfigError, ModelError, SkillsRuntimeError
+from skills_runtime.installation import exists
 from skills_runtime.ledger import open_ledger
 from skills_runtime.llm import Endpoint, EndpointProbe, probe_endpoint, probe_model
 from skills_runtime.messages import phrase
@@ -122,7 +123,7 @@ def check_commands(environ: Mapping[str, str]) -> Check:
         fact = phrase("doctor.commands", "{names} are on the PATH", names=", ".join(COMMANDS))
         return Check(name="commands", status="ok", fact=fact)
     directories = (home(environ) / ".local/bin", Path(sys.executable).parent)
-    directory = next((path for path in directories if (path / COMMANDS[0]).exists()), None)
+    directory = next((path for path in directories if exists(path / COMMANDS[0])), None)
     fix = f'export PATH={shlex.quote(str(directory))}:"$PATH"' if directory else "make install"
     fact = phrase("doctor.commands_missing", "not on the PATH: {names}", names=", ".join(missing))
     return Check(name="commands", status="warning", fact=fact, fix=fix)
@@ -146,11 +147,11 @@ def check_studio(directory: Path) -> Check:
         fix = "pip install 'skills-runtime[service]'"
         fact = phrase("doctor.service_missing", "the packages of the HTTP service are missing")
         return Check(name="studio", status="warning", fact=fact, fix=fix)
-    if (directory / "index.html").is_file():
+    if exists(directory / "index.html"):
         return Check(
             name="studio", status="ok", fact=phrase("doctor.studio", "built; `skills-runtime studio` opens it")
         )
-    is_checkout = (directory.parents[2] / "studio/package.json").is_file()
+    is_checkout = exists(directory.parents[2] / "studio/package.json")
     command = f"make -C {shlex.quote(str(directory.parents[2]))} studio"
     fix = command if is_checkout else phrase("doctor.studio_fix", "install a wheel with Studio")
     return Check(name="studio", status="warning", fact=phrase("doctor.studio_missing", "not built"), fix=fix)
@@ -380,7 +381,7 @@ def check_skills(skills: SkillList, bundled: Path) -> Check:
     own = [skill for skill in skills.skills if not Path(skill.path).is_relative_to(bundled)]
     untrusted = sum(skill.state == "untrusted" for skill in own)
     broken = sum(skill.state == "broken" for skill in own)
-    built_in = len(list(bundled.glob("*/SKILL.md"))) if bundled.is_dir() else 0
+    built_in = len(list(bundled.glob("*/SKILL.md"))) if exists(bundled) else 0
     fact = phrase(
         "doctor.skills",
         "{own} found, {built_in} built in{untrusted, plural, =0 {} other {, {untrusted} not trusted}}"
@@ -408,7 +409,7 @@ def check_skills(skills: SkillList, bundled: Path) -> Check:
 def diagnose_state(state: Path, configuration: Path) -> Check:
     """Check whether state and configuration can be written, and whether the ledger opens if it exists."""
     problem = find_write_problem(state)
-    if not problem and (state / "ledger.db").exists():
+    if not problem and exists(state / "ledger.db"):
         try:
             open_ledger(state, clock=SystemClock(), ids=RandomIds()).close()
         except SkillsRuntimeError as error:

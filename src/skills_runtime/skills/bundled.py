@@ -3,6 +3,7 @@
 A task uses one by naming it; the model is not offered them, so they cost no run anything.
 """
 
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -18,7 +19,10 @@ _PACKAGE_ROOT = Path(__file__).resolve().parent.parent
 def find_bundled_skills() -> Path:
     """Return the directory of the bundled skills: in the installed package, or in the source checkout."""
     installed = _PACKAGE_ROOT / "bundled_skills"
-    return installed if installed.is_dir() else _PACKAGE_ROOT.parent.parent / "skills"
+    with suppress(PermissionError):  # the package may be where this user cannot look
+        if installed.is_dir():
+            return installed
+    return _PACKAGE_ROOT.parent.parent / "skills"
 
 
 class BundledSource(FilesystemSource):

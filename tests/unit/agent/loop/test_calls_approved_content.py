@@ -59,11 +59,11 @@ def results(result: Any) -> dict[str, dict[str, Any]]:
     return {payload.call_id: payload.result for payload in payloads_of(result.wal_locator, "tool_call_finished")}
 
 
-def swap_while_approving(directory: Path) -> list[str]:
+def swap_while_approving(directory: Path, swaps: int = SWAPS) -> list[str]:
     """The calls that ran other content than was approved for them, of 120."""
     prepare(directory)
     approver = Approving()
-    names = [f"escalated_{number}" for number in range(SWAPS)]
+    names = [f"escalated_{number}" for number in range(swaps)]
     script = [calls(SWAP_FOREVER), *(calls(("shell_command", ESCALATED), ids=[name]) for name in names), says("done")]
     outcomes = results(agent_in(directory, script, approver=approver, settings=MANY_STEPS).run("Go."))
     assert outcomes["call_exec_command_0"]["data"]["running"]
@@ -76,7 +76,8 @@ def test_120_swaps_while_an_approver_approves_run_no_other_content(tmp_path: Pat
     assert swap_while_approving(tmp_path) == []
 
 
-def test_an_ordinary_user_runs_no_other_content_either(unprivileged: Unprivileged) -> None:
+def test_an_ordinary_user_runs_no_other_content_either(unprivileged: Unprivileged, tmp_path: Path) -> None:
+    swap_while_approving(tmp_path, swaps=1)  # imports everything here, where the sources can be read
     assert unprivileged(lambda: swap_while_approving(unprivileged.path)) == []
 
 
